@@ -1,0 +1,4 @@
+//! Files: dataset folders, saved replies, the run store.
+
+pub mod dataset;
+pub mod store;

@@ -1,0 +1,9 @@
+//! Pure values and rules of the benchmark: no files, no clock, no network, no terminal.
+
+pub mod answer;
+pub mod context;
+pub mod passage;
+pub mod prompt;
+pub mod question;
+pub mod score;
+pub mod text;
