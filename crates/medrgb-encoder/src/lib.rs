@@ -13,3 +13,19 @@ pub enum BackendChoice {
     /// The processor.
     Cpu,
 }
+
+impl std::str::FromStr for BackendChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(BackendChoice::Auto),
+            "cuda" => Ok(BackendChoice::Cuda),
+            "wgpu" => Ok(BackendChoice::Wgpu),
+            "cpu" => Ok(BackendChoice::Cpu),
+            _ => Err(format!(
+                "\"{text}\" is not a backend; expected auto, cuda, wgpu or cpu"
+            )),
+        }
+    }
+}
