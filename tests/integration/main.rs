@@ -1,1 +1,10 @@
+//! Integration tests: one module per subject.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr
+)]
+
+mod compose;
