@@ -8,3 +8,4 @@
 )]
 
 mod compose;
+mod score;
