@@ -4,6 +4,7 @@ pub mod ask;
 pub mod common;
 pub mod completions;
 pub mod compose;
+pub mod condition;
 pub mod config;
 pub mod doctor;
 pub mod encode;
