@@ -390,7 +390,7 @@ mod tests {
         );
         assert!(matches!(
             named("embedded:/tmp/A.GGUF"),
-            Selected::Embedded(EmbeddedSpec { source: EmbeddedSource::File(path), .. }) if path == "/tmp/A.GGUF"
+            Selected::Embedded(EmbeddedSpec { source: EmbeddedSource::File(path), .. }) if path.as_os_str() == "/tmp/A.GGUF"
         ));
         assert_eq!(
             named("replay:night run"),

@@ -1,7 +1,14 @@
-//! The integration tests: one binary, one module per subject.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-#![allow(clippy::print_stderr)]
+//! Integration tests: one module per subject.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr
+)]
+
+mod ask;
 mod compose;
 mod http;
+mod score;
 mod sse_server;
