@@ -7,5 +7,8 @@
     clippy::print_stderr
 )]
 
+mod ask;
 mod compose;
+mod http;
 mod score;
+mod sse_server;
