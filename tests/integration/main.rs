@@ -10,5 +10,7 @@
 mod ask;
 mod compose;
 mod http;
+mod retrieval;
 mod score;
 mod sse_server;
+mod tiny_bert;
