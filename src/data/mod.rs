@@ -1,4 +1,5 @@
 //! Files: dataset folders, saved replies, the run store.
 
 pub mod dataset;
+pub mod predictions;
 pub mod store;
