@@ -81,6 +81,47 @@ pub enum Command {
 
 /// Runs the program with the process's arguments.
 pub fn main() -> ExitCode {
-    let _ = Cli::parse();
-    ExitCode::SUCCESS
+    let cli = Cli::parse();
+    if cli.command.is_some() {
+        return ExitCode::FAILURE;
+    }
+    match crate::tui::run(explorer(cli.path)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            common::note(&format!("error: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A stand-in until settings are read: shows what the explorer needs.
+fn explorer(path: Option<PathBuf>) -> crate::tui::Setup {
+    use crate::model::{FailureKind, ModelError, Sampling};
+    use std::sync::Arc;
+    let config = crate::config::Config::default();
+    crate::tui::Setup {
+        dataset: path.map_or(crate::tui::Source::Sample, crate::tui::Source::Folder),
+        model: crate::tui::ModelChoice {
+            name: config.model,
+            open: Arc::new(|| {
+                Err(ModelError::new(
+                    FailureKind::Local,
+                    "no model is set up; `medrgb models list` shows what can be had",
+                ))
+            }),
+        },
+        sampling: Sampling::default(),
+        run: "explorer".into(),
+        store: None,
+        templates: crate::domain::prompt::Templates::default(),
+        encoder: Arc::new(|| Ok(None)),
+        backend: medrgb_encoder::BackendChoice::Auto,
+        cache: None,
+        hits: config.retrieval.k,
+        theme: config.theme,
+        themes: None,
+        colors: None,
+        keys: config.keys,
+        mouse: config.mouse,
+    }
 }

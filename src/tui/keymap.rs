@@ -37,8 +37,8 @@ const NAMED: [(&str, KeyCode); 15] = [
 impl Chord {
     /// The chord of a key event.
     pub fn of(event: KeyEvent) -> Chord {
-        let mut modifiers = event.modifiers
-            & (KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
+        let mut modifiers =
+            event.modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
         let code = match event.code {
             KeyCode::BackTab => {
                 modifiers |= KeyModifiers::SHIFT;
@@ -239,7 +239,10 @@ mod tests {
         let map = Keymap::new(&changes(&[("ask", &["ctrl-a", "f5"])])).unwrap();
         let chord = Chord::parse("ctrl-a").unwrap();
         assert_eq!(map.command(Screen::Instance, chord), Some(Command::Ask));
-        assert_eq!(map.command(Screen::Instance, Chord::parse("a").unwrap()), None);
+        assert_eq!(
+            map.command(Screen::Instance, Chord::parse("a").unwrap()),
+            None
+        );
         assert_eq!(map.key(Command::Ask), "ctrl-a");
     }
 
@@ -264,7 +267,17 @@ mod tests {
         assert_eq!(Chord::of(plain), Chord::of(shifted));
         let back_tab = KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT);
         assert_eq!(Chord::of(back_tab).to_string(), "shift-tab");
-        for name in ["a", "R", "ctrl-f", "shift-tab", "pageup", "f8", "space", "-", "["] {
+        for name in [
+            "a",
+            "R",
+            "ctrl-f",
+            "shift-tab",
+            "pageup",
+            "f8",
+            "space",
+            "-",
+            "[",
+        ] {
             assert_eq!(Chord::parse(name).unwrap().to_string(), name);
         }
     }

@@ -120,7 +120,12 @@ fn take(mouse: bool) -> io::Result<()> {
     enable_raw_mode()?;
     ENTERED.store(true, Ordering::SeqCst);
     let mut out = io::stdout();
-    execute!(out, EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)?;
+    execute!(
+        out,
+        EnterAlternateScreen,
+        EnableBracketedPaste,
+        cursor::Hide
+    )?;
     if mouse {
         execute!(out, EnableMouseCapture)?;
     }
@@ -250,8 +255,17 @@ mod tests {
         assert_eq!(depth(&[("TERM", "xterm-256color")]), ColorDepth::Cube);
         let truecolor = [("TERM", "xterm-256color"), ("COLORTERM", "truecolor")];
         assert_eq!(depth(&truecolor), ColorDepth::True);
-        assert_eq!(depth(&[("NO_COLOR", "1"), ("COLORTERM", "truecolor")]), ColorDepth::None);
-        assert_eq!(depth(&[("NO_COLOR", ""), ("TERM", "xterm")]), ColorDepth::Sixteen);
-        assert_eq!(depth(&[("NO_COLOR", "1"), ("MEDRGB_COLORS", "256")]), ColorDepth::Cube);
+        assert_eq!(
+            depth(&[("NO_COLOR", "1"), ("COLORTERM", "truecolor")]),
+            ColorDepth::None
+        );
+        assert_eq!(
+            depth(&[("NO_COLOR", ""), ("TERM", "xterm")]),
+            ColorDepth::Sixteen
+        );
+        assert_eq!(
+            depth(&[("NO_COLOR", "1"), ("MEDRGB_COLORS", "256")]),
+            ColorDepth::Cube
+        );
     }
 }

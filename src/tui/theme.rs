@@ -149,7 +149,10 @@ pub fn load(name: &str, folder: Option<&Path>, depth: ColorDepth) -> Result<Them
 
 /// Names that can be asked for.
 pub fn names(folder: Option<&Path>) -> Vec<String> {
-    let mut names: Vec<String> = BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let mut names: Vec<String> = BUILT_IN
+        .iter()
+        .map(|(name, _)| (*name).to_owned())
+        .collect();
     let entries = folder.and_then(|folder| std::fs::read_dir(folder).ok());
     for entry in entries.into_iter().flatten().flatten() {
         let path = entry.path();
@@ -216,7 +219,10 @@ fn source(name: &str, folder: Option<&Path>) -> Result<(String, String), ThemeEr
         .ok_or_else(|| {
             let all = names(folder);
             let all: Vec<&str> = all.iter().map(String::as_str).collect();
-            ThemeError(format!("there is no theme \"{name}\"; {}", nearest(name, &all)))
+            ThemeError(format!(
+                "there is no theme \"{name}\"; {}",
+                nearest(name, &all)
+            ))
         })
 }
 
@@ -425,12 +431,24 @@ mod tests {
                 .unwrap_err()
                 .to_string()
         };
-        write("a", "inherits = \"dark\"\n[styles]\nsignel = { fg = \"green\" }\n");
+        write(
+            "a",
+            "inherits = \"dark\"\n[styles]\nsignel = { fg = \"green\" }\n",
+        );
         let error = load("a");
-        assert!(error.contains("line 3") && error.contains("\"signal\""), "{error}");
-        write("b", "inherits = \"dark\"\n[styles]\nsignal = { fg = \"gren\" }\n");
+        assert!(
+            error.contains("line 3") && error.contains("\"signal\""),
+            "{error}"
+        );
+        write(
+            "b",
+            "inherits = \"dark\"\n[styles]\nsignal = { fg = \"gren\" }\n",
+        );
         let error = load("b");
-        assert!(error.contains("line 3") && error.contains("\"green\""), "{error}");
+        assert!(
+            error.contains("line 3") && error.contains("\"green\""),
+            "{error}"
+        );
         write("c", "inherits = \"c\"\n");
         assert!(load("c").contains("inherits from itself"));
         assert!(load("drak").contains("\"dark\""));
@@ -441,13 +459,19 @@ mod tests {
     #[test]
     fn a_child_overrides_the_palette_of_its_parent() {
         let light = load("light", None, ColorDepth::True).unwrap();
-        assert_eq!(light.style(Tone::Text).fg, Some(Color::Rgb(0x1f, 0x24, 0x30)));
+        assert_eq!(
+            light.style(Tone::Text).fg,
+            Some(Color::Rgb(0x1f, 0x24, 0x30))
+        );
     }
 
     #[test]
     fn colours_degrade() {
         let cube = load("dark", None, ColorDepth::Cube).unwrap();
-        assert!(matches!(cube.style(Tone::Signal).fg, Some(Color::Indexed(_))));
+        assert!(matches!(
+            cube.style(Tone::Signal).fg,
+            Some(Color::Indexed(_))
+        ));
         let sixteen = load("dark", None, ColorDepth::Sixteen).unwrap();
         assert!(!matches!(
             sixteen.style(Tone::Signal).fg,

@@ -67,7 +67,9 @@ impl Input {
             }
             KeyCode::Char('a') if control => self.cursor = 0,
             KeyCode::Char('e') if control => self.cursor = self.text.len(),
-            KeyCode::Char(_) if control || key.modifiers.contains(KeyModifiers::ALT) => return false,
+            KeyCode::Char(_) if control || key.modifiers.contains(KeyModifiers::ALT) => {
+                return false;
+            }
             KeyCode::Char(c) => self.paste(c.encode_utf8(&mut [0; 4])),
             KeyCode::Backspace => {
                 let start = self.before();

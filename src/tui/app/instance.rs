@@ -233,7 +233,10 @@ impl InstanceState {
 
     /// The context, where one could be composed.
     pub fn context(&self) -> Option<&Context> {
-        self.composed.as_ref().ok().map(|composed| &composed.context)
+        self.composed
+            .as_ref()
+            .ok()
+            .map(|composed| &composed.context)
     }
 }
 

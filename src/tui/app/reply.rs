@@ -353,15 +353,13 @@ const KEPT: usize = 100;
 impl Replies {
     /// The reply to show with exactly this context.
     pub fn shown(&self, context: &Context) -> Option<&ReplyState> {
-        self.newest_first()
-            .find(|reply| reply.context == *context)
+        self.newest_first().find(|reply| reply.context == *context)
     }
 
     /// The latest reply to a question in a scenario.
     pub fn latest(&self, question_id: &str, scenario: Scenario) -> Option<&ReplyState> {
-        self.newest_first().find(|reply| {
-            reply.question.id == question_id && reply.context.scenario == scenario
-        })
+        self.newest_first()
+            .find(|reply| reply.question.id == question_id && reply.context.scenario == scenario)
     }
 
     /// As [`Replies::shown`], to change it.

@@ -68,7 +68,9 @@ fn tone_of(stack: &ScopeStack, scopes: &[(Scope, Tone)]) -> Tone {
         .iter()
         .rev()
         .find_map(|scope| {
-            let found = scopes.iter().find(|(prefix, _)| prefix.is_prefix_of(*scope));
+            let found = scopes
+                .iter()
+                .find(|(prefix, _)| prefix.is_prefix_of(*scope));
             found.map(|(_, tone)| *tone)
         })
         .unwrap_or(Tone::Text)

@@ -15,7 +15,10 @@ pub(super) fn on_key(app: &mut App, key: KeyEvent, chord: Chord) -> Vec<Effect> 
     }
     let command = app.keymap.command(app.screen, chord);
     let (_, height) = view::overlay::extent(app);
-    match (command, command.and_then(|command| distance(command, height))) {
+    match (
+        command,
+        command.and_then(|command| distance(command, height)),
+    ) {
         (_, Some(by)) => scroll(app, by),
         // The key that opened it, and those that leave a screen, close it.
         (

@@ -160,7 +160,9 @@ fn finish(app: &mut App, result: Result<Box<ReplyRecord>, String>) {
         let shown = app.instance.as_ref().and_then(|state| state.context());
         (shown != Some(&reply.context)).then(|| match (&reply.phase, reply.verdict()) {
             (Phase::Failed(message), _) => format!("{}: {message}", reply.question.id),
-            (_, Some(verdict)) => format!("{} was answered: {}", reply.question.id, verdict.words().1),
+            (_, Some(verdict)) => {
+                format!("{} was answered: {}", reply.question.id, verdict.words().1)
+            }
             (_, None) => format!("{} was answered", reply.question.id),
         })
     };
@@ -170,7 +172,11 @@ fn finish(app: &mut App, result: Result<Box<ReplyRecord>, String>) {
     app.replies.settle();
 }
 
-pub(super) fn on_stored(app: &mut App, question_id: String, records: &[ReplyRecord]) -> Vec<Effect> {
+pub(super) fn on_stored(
+    app: &mut App,
+    question_id: String,
+    records: &[ReplyRecord],
+) -> Vec<Effect> {
     let open = app.instance.as_ref().map(|state| &state.question.id);
     if open != Some(&question_id) {
         return Vec::new();

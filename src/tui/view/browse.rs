@@ -97,7 +97,10 @@ fn title(app: &App, area: Rect, buffer: &mut Buffer) {
         left.push(span(theme, count, Tone::Text));
         if !dataset.problems.is_empty() {
             let key = app.keymap.key(Command::Problems);
-            let text = format!("  {} could not be loaded ({key} shows them)", dataset.problems.len());
+            let text = format!(
+                "  {} could not be loaded ({key} shows them)",
+                dataset.problems.len()
+            );
             left.push(span(theme, text, Tone::Warning));
         }
     }
@@ -151,9 +154,19 @@ struct Columns {
 
 fn columns(app: &App, width: usize) -> Columns {
     let longest = |f: fn(&crate::tui::app::browse::Entry) -> usize, most: usize| {
-        app.browse.entries.iter().map(f).max().unwrap_or(0).min(most)
+        app.browse
+            .entries
+            .iter()
+            .map(f)
+            .max()
+            .unwrap_or(0)
+            .min(most)
     };
-    let id = longest(|entry| entry.id.chars().count(), if width < 70 { 8 } else { 24 }).max(2);
+    let id = longest(
+        |entry| entry.id.chars().count(),
+        if width < 70 { 8 } else { 24 },
+    )
+    .max(2);
     let part = if width < 90 {
         0
     } else {
@@ -225,7 +238,14 @@ fn list(app: &App, area: Rect, buffer: &mut Buffer) {
 }
 
 fn heading(app: &App, inner: Rect, buffer: &mut Buffer, columns: &Columns) {
-    let mut text = fit(if columns.outcome > 1 { "last reply" } else { "" }, columns.outcome + 2);
+    let mut text = fit(
+        if columns.outcome > 1 {
+            "last reply"
+        } else {
+            ""
+        },
+        columns.outcome + 2,
+    );
     text.push_str(&fit("id", columns.id + 2));
     if columns.part > 0 {
         text.push_str(&fit("set", columns.part + 2));
@@ -253,7 +273,10 @@ fn entry_line(app: &App, index: usize, columns: &Columns) -> Line<'static> {
             let (mark, word) = verdict.words();
             (format!("{mark} {word}"), verdict_tone(*verdict))
         }
-        None => (if columns.outcome > 1 { "·" } else { " " }.to_owned(), Tone::Faint),
+        None => (
+            if columns.outcome > 1 { "·" } else { " " }.to_owned(),
+            Tone::Faint,
+        ),
     };
     let outcome = if columns.outcome > 1 {
         outcome
@@ -306,16 +329,32 @@ fn preview(app: &App, area: Rect, buffer: &mut Buffer) {
         let gold = option.letter == question.answer;
         let text = format!("{}  {}", option.letter, one_line(&option.text));
         let tone = if gold { Tone::Good } else { Tone::Text };
-        let text = if gold { format!("{text}  (gold)") } else { text };
+        let text = if gold {
+            format!("{text}  (gold)")
+        } else {
+            text
+        };
         flow.say(&app.wraps, &text, tone);
     }
     flow.gap();
     if let (Some(dataset), Some(id)) = (app.data(), Some(&question.id)) {
         let pools = dataset.pools(id);
         let counts = [
-            (pools.signal.len(), "● signal document", "retrieved for this question"),
-            (pools.sub_questions.len(), "  sub-question", "for integration and robustness"),
-            (pools.counterfactuals.len(), "▲ adversarial document", "edited to support a wrong answer"),
+            (
+                pools.signal.len(),
+                "● signal document",
+                "retrieved for this question",
+            ),
+            (
+                pools.sub_questions.len(),
+                "  sub-question",
+                "for integration and robustness",
+            ),
+            (
+                pools.counterfactuals.len(),
+                "▲ adversarial document",
+                "edited to support a wrong answer",
+            ),
         ];
         for (count, what, why) in counts {
             let plural = if count == 1 { "" } else { "s" };
@@ -329,12 +368,25 @@ fn preview(app: &App, area: Rect, buffer: &mut Buffer) {
             let text = one_line(&format!("{} {}", doc.title, doc.content));
             flow.line(Line::from(vec![
                 span(theme, "● ", Tone::Signal),
-                span(theme, cut(&text, usize::from(width).saturating_sub(2)), Tone::Faint),
+                span(
+                    theme,
+                    cut(&text, usize::from(width).saturating_sub(2)),
+                    Tone::Faint,
+                ),
             ]));
         }
     }
     let open = app.keymap.key(Command::Open);
     let title = vec![span(theme, one_line(&question.id), Tone::Title)];
     let right = vec![span(theme, format!("{open} opens it"), Tone::Faint)];
-    panel(app, area, buffer, app.screen != Screen::Browse, title, right, &flow, 0);
+    panel(
+        app,
+        area,
+        buffer,
+        app.screen != Screen::Browse,
+        title,
+        right,
+        &flow,
+        0,
+    );
 }

@@ -114,10 +114,7 @@ pub(super) fn bar(
     let line = both_ends(left, right, usize::from(area.width));
     buffer.set_line(area.x, area.y, &line, area.width);
     // Tones set the letters' colours; the bar's background lies below all of them.
-    let ground = Style {
-        fg: None,
-        ..style
-    };
+    let ground = Style { fg: None, ..style };
     buffer.set_style(area, ground);
 }
 
@@ -136,7 +133,10 @@ pub(super) fn footer(app: &App, area: Rect, buffer: &mut Buffer) {
     if let Some(notice) = &app.notice {
         let tone = if notice.bad { Tone::Bad } else { Tone::Warning };
         let mark = if notice.bad { " ! " } else { " · " };
-        let text = format!("{mark}{}", crate::tui::widgets::line::one_line(&notice.text));
+        let text = format!(
+            "{mark}{}",
+            crate::tui::widgets::line::one_line(&notice.text)
+        );
         let line = Line::from(cut_spans(
             vec![span(theme, text, tone)],
             usize::from(row.width),
@@ -145,14 +145,23 @@ pub(super) fn footer(app: &App, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let spans = match &app.overlay {
-        Some(Overlay::Palette { .. }) => fixed(theme, &["enter run", "up/down choose", "esc close"]),
+        Some(Overlay::Palette { .. }) => {
+            fixed(theme, &["enter run", "up/down choose", "esc close"])
+        }
         Some(_) => fixed(theme, &["j k scroll", "space page", "esc close"]),
-        None if app.screen == Screen::Browse && app.browse.typing => {
-            fixed(theme, &["type to filter", "enter keep", "esc clear", "up/down choose"])
-        }
-        None if app.screen == Screen::Retrieval && app.retrieval.typing => {
-            fixed(theme, &["enter search", "esc leave the line", "ctrl-u clear"])
-        }
+        None if app.screen == Screen::Browse && app.browse.typing => fixed(
+            theme,
+            &[
+                "type to filter",
+                "enter keep",
+                "esc clear",
+                "up/down choose",
+            ],
+        ),
+        None if app.screen == Screen::Retrieval && app.retrieval.typing => fixed(
+            theme,
+            &["enter search", "esc leave the line", "ctrl-u clear"],
+        ),
         None => keys(app, usize::from(row.width)),
     };
     buffer.set_line(row.x, row.y, &Line::from(spans), row.width);
@@ -185,9 +194,15 @@ fn keys(app: &App, width: usize) -> Vec<Span<'static>> {
     // The way to all other keys is always there.
     let last = groups.pop();
     let text_width = |keys: &[String], word: &str| {
-        keys.iter().map(|key| key.chars().count() + 1).sum::<usize>() + word.chars().count() + 2
+        keys.iter()
+            .map(|key| key.chars().count() + 1)
+            .sum::<usize>()
+            + word.chars().count()
+            + 2
     };
-    let reserved = last.as_ref().map_or(0, |(word, keys)| text_width(keys, word));
+    let reserved = last
+        .as_ref()
+        .map_or(0, |(word, keys)| text_width(keys, word));
     let mut used = 1;
     let mut spans = vec![Span::raw(" ")];
     let mut push = |word: &str, keys: &[String], spans: &mut Vec<Span<'static>>| {
@@ -217,8 +232,9 @@ fn matters(app: &App, command: Command) -> bool {
         Command::Ask => !running,
         Command::Stop => running,
         Command::ToggleRaw => replied,
-        Command::NextDiffView => context
-            .is_some_and(|context| context.scenario == crate::domain::context::Scenario::Robustness),
+        Command::NextDiffView => context.is_some_and(|context| {
+            context.scenario == crate::domain::context::Scenario::Robustness
+        }),
         Command::Problems => app.data().is_some_and(|data| !data.problems.is_empty()),
         Command::CancelBuild => building,
         Command::Rebuild => !building && !matches!(app.retrieval.index, IndexState::Ready(_)),

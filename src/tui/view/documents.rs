@@ -92,7 +92,11 @@ pub(super) fn flow(app: &App, state: &InstanceState, panel: Panel, width: u16) -
 /// Why there is no context, and the ways out.
 fn impossible(app: &App, state: &InstanceState, problem: &str, flow: &mut Flow) {
     let key = |command| app.keymap.key(command);
-    flow.say(&app.wraps, "There is no context under this condition.", Tone::Bad);
+    flow.say(
+        &app.wraps,
+        "There is no context under this condition.",
+        Tone::Bad,
+    );
     flow.gap();
     flow.say(&app.wraps, problem, Tone::Text);
     flow.gap();
@@ -123,21 +127,33 @@ fn empty(app: &App, state: &InstanceState, role: Role, flow: &mut Flow) {
             key(Command::MoreDocs)
         ),
         (Role::Signal, Scenario::Robustness) => {
-            format!("none at this p: {} brings originals back", key(Command::MoreSignal))
+            format!(
+                "none at this p: {} brings originals back",
+                key(Command::MoreSignal)
+            )
         }
         (Role::Signal, _) => format!("none at this p: {} adds some", key(Command::MoreSignal)),
         (Role::Noise, Scenario::Sufficiency | Scenario::Integration) => {
             format!("none at this p: {} adds some", key(Command::LessSignal))
         }
         (Role::Noise, Scenario::Standard) => {
-            format!("none in this scenario; {}: sufficiency mixes noise in", key(Command::NextScenario))
+            format!(
+                "none in this scenario; {}: sufficiency mixes noise in",
+                key(Command::NextScenario)
+            )
         }
         (Role::Noise, Scenario::Robustness) => "none in robustness".to_owned(),
         (Role::Adversarial, Scenario::Robustness) => {
-            format!("none at this p: {} edits more of them", key(Command::LessSignal))
+            format!(
+                "none at this p: {} edits more of them",
+                key(Command::LessSignal)
+            )
         }
         (Role::Adversarial, _) => {
-            format!("none in this scenario; {}: robustness shows edited documents", key(Command::NextScenario))
+            format!(
+                "none in this scenario; {}: robustness shows edited documents",
+                key(Command::NextScenario)
+            )
         }
     };
     flow.say(&app.wraps, &text, Tone::Faint);
@@ -152,8 +168,10 @@ fn document(
     flow: &mut Flow,
 ) {
     let theme = &app.theme;
-    let (Some(doc), Some(view)) = (composed.context.documents.get(index), composed.docs.get(index))
-    else {
+    let (Some(doc), Some(view)) = (
+        composed.context.documents.get(index),
+        composed.docs.get(index),
+    ) else {
         return;
     };
     let (mark, tone) = role_mark(doc.role);
@@ -189,7 +207,10 @@ fn document(
         }
         None => flow.text(&app.wraps, view.text.clone(), 0),
     }
-    if let Some(sub) = view.sub.and_then(|at| composed.context.sub_questions.get(at)) {
+    if let Some(sub) = view
+        .sub
+        .and_then(|at| composed.context.sub_questions.get(at))
+    {
         let mut pieces = vec![
             ("sub-question: ".to_owned(), Tone::Faint),
             (one_line(&sub.question), Tone::Text),
@@ -220,7 +241,10 @@ fn badges(
         if cited > 0 {
             spans.push(span(theme, format!("cited ×{cited} "), Tone::Faint));
         }
-        let judged = reply.scores.as_ref().and_then(|scores| scores.documents.get(index));
+        let judged = reply
+            .scores
+            .as_ref()
+            .and_then(|scores| scores.documents.get(index));
         if let Some(judged) = judged {
             let (word, known) = match judged.said {
                 Labelled::Relevant => ("said relevant", true),

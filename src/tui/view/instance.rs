@@ -366,7 +366,11 @@ fn question(app: &App, state: &InstanceState, width: u16) -> Flow {
             let tone = if gold { Tone::Good } else { Tone::Text };
             let text = one_line(&option.text);
             if alone {
-                let text = format!("{}  {text}{}", option.letter, if gold { "  (gold)" } else { "" });
+                let text = format!(
+                    "{}  {text}{}",
+                    option.letter,
+                    if gold { "  (gold)" } else { "" }
+                );
                 flow.say(&app.wraps, &text, tone);
                 continue;
             }
@@ -398,7 +402,11 @@ fn counts(state: &InstanceState) -> String {
     let signal = if robust { "original" } else { "signal" };
     let parts: Vec<String> = [
         (state.count(Role::Signal), signal, true),
-        (state.count(Role::Noise), "noise", !robust && state.condition.scenario != Scenario::Standard),
+        (
+            state.count(Role::Noise),
+            "noise",
+            !robust && state.condition.scenario != Scenario::Standard,
+        ),
         (state.count(Role::Adversarial), "adversarial", robust),
     ]
     .into_iter()
@@ -412,14 +420,24 @@ fn header(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
     let theme = &app.theme;
     let condition = &state.condition;
     let total = app.data().map_or(0, |data| data.questions.len());
-    let name = app.data().map_or_else(String::new, |data| one_line(&data.name));
+    let name = app
+        .data()
+        .map_or_else(String::new, |data| one_line(&data.name));
     let wide = area.width >= 120;
     let mut left = Vec::new();
     if area.width >= 70 {
         left.push(span(theme, " MedRGB ", Tone::Title));
     }
-    left.push(span(theme, format!(" {} {}/{total}  ", cut(&name, 24), state.index + 1), Tone::Text));
-    left.push(span(theme, scenario_title(condition.scenario), Tone::Strong));
+    left.push(span(
+        theme,
+        format!(" {} {}/{total}  ", cut(&name, 24), state.index + 1),
+        Tone::Text,
+    ));
+    left.push(span(
+        theme,
+        scenario_title(condition.scenario),
+        Tone::Strong,
+    ));
     left.push(span(theme, format!("  n {}", condition.docs), Tone::Text));
     if condition.scenario != Scenario::Standard {
         left.push(span(theme, format!("  p {} %", condition.p), Tone::Text));
@@ -428,7 +446,10 @@ fn header(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
         left.push(span(theme, format!("  ({})", counts(state)), Tone::Faint));
     }
     if let Some(context) = state.context().filter(|context| context.short) {
-        let text = format!("  SHORT: {} of {} documents", context.docs, context.docs_requested);
+        let text = format!(
+            "  SHORT: {} of {} documents",
+            context.docs, context.docs_requested
+        );
         left.push(span(theme, text, Tone::Warning));
     }
     let mut draw = vec![
@@ -436,7 +457,11 @@ fn header(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
         span(theme, format!("  {}", condition.mode), Tone::Faint),
     ];
     if condition.source != crate::domain::context::SourceFilter::Any {
-        draw.push(span(theme, format!("  {} documents only", condition.source.name()), Tone::Warning));
+        draw.push(span(
+            theme,
+            format!("  {} documents only", condition.source.name()),
+            Tone::Warning,
+        ));
     }
     let first = Rect { height: 1, ..area };
     if area.height == 1 {
@@ -455,16 +480,30 @@ fn header(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
         ..first
     };
     draw.insert(0, Span::raw(" "));
-    bar(app, second, buffer, draw, model(app, usize::from(area.width) * 2 / 3));
+    bar(
+        app,
+        second,
+        buffer,
+        draw,
+        model(app, usize::from(area.width) * 2 / 3),
+    );
 }
 
 /// The model's name and caution, in at most `width` columns.
 fn model(app: &App, width: usize) -> Spans {
     let theme = &app.theme;
     let (name, note, tone) = match &app.model {
-        ModelState::Opening => (app.settings.model.clone(), Some("opening …".into()), Tone::Faint),
+        ModelState::Opening => (
+            app.settings.model.clone(),
+            Some("opening …".into()),
+            Tone::Faint,
+        ),
         ModelState::Ready(identity) => (identity.name.clone(), caution(identity), Tone::Warning),
-        ModelState::Failed(_) => (app.settings.model.clone(), Some("not available".into()), Tone::Bad),
+        ModelState::Failed(_) => (
+            app.settings.model.clone(),
+            Some("not available".into()),
+            Tone::Bad,
+        ),
     };
     let name = cut(&one_line(&name), width);
     let room = width.saturating_sub(name.chars().count() + 4);
@@ -472,7 +511,11 @@ fn model(app: &App, width: usize) -> Spans {
     if let Some(note) = note
         && room > 6
     {
-        spans.push(span(theme, format!(" ({})", cut(&one_line(&note), room)), tone));
+        spans.push(span(
+            theme,
+            format!(" ({})", cut(&one_line(&note), room)),
+            tone,
+        ));
     }
     spans.push(Span::raw(" "));
     spans
@@ -500,8 +543,16 @@ fn tabs(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
             }
         };
         let chosen = panel == state.focus;
-        let text = if chosen { format!("[{name}]") } else { format!(" {name} ") };
-        let tone = if chosen { Tone::BorderFocused } else { Tone::Faint };
+        let text = if chosen {
+            format!("[{name}]")
+        } else {
+            format!(" {name} ")
+        };
+        let tone = if chosen {
+            Tone::BorderFocused
+        } else {
+            Tone::Faint
+        };
         spans.push(span(theme, text, tone));
         spans.push(Span::raw(if narrow { "" } else { " " }));
     }
@@ -510,7 +561,11 @@ fn tabs(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
     } else {
         format!("{} next", app.keymap.key(Command::FocusNext))
     };
-    let right = if narrow { Vec::new() } else { vec![span(theme, hint, Tone::Faint)] };
+    let right = if narrow {
+        Vec::new()
+    } else {
+        vec![span(theme, hint, Tone::Faint)]
+    };
     let line = crate::tui::widgets::line::both_ends(spans, right, usize::from(area.width));
     buffer.set_line(area.x, area.y, &line, area.width);
 }

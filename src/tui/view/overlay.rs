@@ -65,9 +65,15 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
 
 fn content(app: &App, width: u16) -> Option<(String, Flow)> {
     match app.overlay.as_ref()? {
-        Overlay::Help { .. } => Some((format!("Keys of the {} screen", app.screen.name()), help(app, width))),
+        Overlay::Help { .. } => Some((
+            format!("Keys of the {} screen", app.screen.name()),
+            help(app, width),
+        )),
         Overlay::Problems { .. } => Some(("What could not be loaded".into(), problems(app, width))),
-        Overlay::Prompt { .. } => Some(("The prompt, exactly as the model gets it".into(), prompt(app, width))),
+        Overlay::Prompt { .. } => Some((
+            "The prompt, exactly as the model gets it".into(),
+            prompt(app, width),
+        )),
         Overlay::Palette { .. } => None,
     }
 }
@@ -88,17 +94,25 @@ fn help(app: &App, width: u16) -> Flow {
     };
     flow.say(&app.wraps, about, Tone::Text);
     flow.gap();
-    for row in COMMANDS.iter().filter(|row| row.screens.contains(&app.screen)) {
+    for row in COMMANDS
+        .iter()
+        .filter(|row| row.screens.contains(&app.screen))
+    {
         let keys = app.keymap.keys(row.command).join(" ");
         let narrow = width < 60;
-        let mut spans = vec![
-            span(theme, fit(&keys, if narrow { 14 } else { 18 }), Tone::Key),
-        ];
+        let mut spans = vec![span(
+            theme,
+            fit(&keys, if narrow { 14 } else { 18 }),
+            Tone::Key,
+        )];
         if !narrow {
             spans.push(span(theme, fit(row.name, 19), Tone::Faint));
         }
         spans.push(span(theme, row.help, Tone::Text));
-        let spans = spans.iter().map(|span| span.content.to_string()).collect::<Vec<_>>();
+        let spans = spans
+            .iter()
+            .map(|span| span.content.to_string())
+            .collect::<Vec<_>>();
         let tones = if narrow {
             vec![Tone::Key, Tone::Text]
         } else {
@@ -109,7 +123,8 @@ fn help(app: &App, width: u16) -> Flow {
         flow.text(&app.wraps, rich, 0);
     }
     flow.gap();
-    let config = "Every key can be changed: [keys] in config.toml, with the names of the second column.";
+    let config =
+        "Every key can be changed: [keys] in config.toml, with the names of the second column.";
     flow.say(&app.wraps, config, Tone::Faint);
     flow
 }
@@ -134,7 +149,10 @@ fn problems(app: &App, width: u16) -> Flow {
 fn prompt(app: &App, width: u16) -> Flow {
     let theme = &app.theme;
     let mut flow = Flow::new(width);
-    let composed = app.instance.as_ref().and_then(|state| state.composed.as_ref().ok());
+    let composed = app
+        .instance
+        .as_ref()
+        .and_then(|state| state.composed.as_ref().ok());
     if let Some(Ok(prompt)) = composed.map(|composed| &composed.prompt) {
         for (name, text) in [("system", &prompt.system), ("user", &prompt.user)] {
             let letters = text.chars().count();

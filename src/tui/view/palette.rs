@@ -33,7 +33,10 @@ pub fn matches(app: &App) -> Vec<Command> {
         })
         .collect();
     found.sort_by_key(|&(score, index)| (std::cmp::Reverse(score), index));
-    found.into_iter().map(|(_, index)| COMMANDS[index].command).collect()
+    found
+        .into_iter()
+        .map(|(_, index)| COMMANDS[index].command)
+        .collect()
 }
 
 pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {

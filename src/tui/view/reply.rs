@@ -21,16 +21,17 @@ use crate::tui::widgets::text::Rich;
 /// Width of the names of the parts.
 const NAME: u16 = 12;
 
-pub(super) fn titles(
-    app: &App,
-    state: &InstanceState,
-) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
+pub(super) fn titles(app: &App, state: &InstanceState) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
     let theme = &app.theme;
     let mut left = vec![span(theme, "Reply", Tone::Title)];
     let Some(reply) = shown(app, state) else {
         return (left, Vec::new());
     };
-    left.push(span(theme, format!("  {}", one_line(&reply.model)), Tone::Faint));
+    left.push(span(
+        theme,
+        format!("  {}", one_line(&reply.model)),
+        Tone::Faint,
+    ));
     if state.raw {
         left.push(span(theme, "  raw", Tone::Warning));
     }
@@ -91,7 +92,10 @@ fn invitation(app: &App, state: &InstanceState, flow: &mut Flow) {
         ModelState::Ready(identity) => identity.name.as_str(),
         _ => app.settings.model.as_str(),
     };
-    let text = format!("No reply for exactly this context yet. {ask} asks {}.", one_line(model));
+    let text = format!(
+        "No reply for exactly this context yet. {ask} asks {}.",
+        one_line(model)
+    );
     flow.say(&app.wraps, &text, Tone::Text);
     if let Some(running) = &app.replies.running {
         flow.gap();
@@ -158,7 +162,14 @@ fn long(app: &App, flow: &mut Flow, slot: &'static str, name: &str, text: &str, 
 
 fn parts(app: &App, state: &InstanceState, reply: &ReplyState, flow: &mut Flow) {
     if !reply.reasoning.trim().is_empty() {
-        long(app, flow, "provider", "the model's reasoning field", &reply.reasoning, Tone::Faint);
+        long(
+            app,
+            flow,
+            "provider",
+            "the model's reasoning field",
+            &reply.reasoning,
+            Tone::Faint,
+        );
     }
     let Some(parsed) = &reply.parsed else {
         if !reply.raw.is_empty() {
@@ -166,8 +177,19 @@ fn parts(app: &App, state: &InstanceState, reply: &ReplyState, flow: &mut Flow) 
         }
         return;
     };
-    if let Some(hidden) = parsed.hidden.as_deref().filter(|text| !text.trim().is_empty()) {
-        long(app, flow, "hidden", "thinking aloud (<think>)", hidden, Tone::Faint);
+    if let Some(hidden) = parsed
+        .hidden
+        .as_deref()
+        .filter(|text| !text.trim().is_empty())
+    {
+        long(
+            app,
+            flow,
+            "hidden",
+            "thinking aloud (<think>)",
+            hidden,
+            Tone::Faint,
+        );
     }
     if reply.context.scenario == Scenario::Sufficiency {
         labels(app, reply, "relevant", &parsed.relevant, flow);
@@ -178,7 +200,11 @@ fn parts(app: &App, state: &InstanceState, reply: &ReplyState, flow: &mut Flow) 
             sub_answer(app, reply, index, sub, flow);
         }
     }
-    if let Some(text) = parsed.reasoning.as_deref().filter(|text| !text.trim().is_empty()) {
+    if let Some(text) = parsed
+        .reasoning
+        .as_deref()
+        .filter(|text| !text.trim().is_empty())
+    {
         long(app, flow, "thinking", "thinking", text, Tone::Text);
     }
     answer(app, state, reply, parsed, flow);
@@ -198,7 +224,10 @@ fn labels(app: &App, reply: &ReplyState, name: &str, positions: &[usize], flow: 
         return;
     }
     let mut pieces = Vec::new();
-    for doc in positions.iter().filter_map(|&at| reply.context.documents.get(at)) {
+    for doc in positions
+        .iter()
+        .filter_map(|&at| reply.context.documents.get(at))
+    {
         let (mark, tone) = role_mark(doc.role);
         pieces.push((format!("{}{mark}  ", doc.label), tone));
     }
@@ -219,7 +248,9 @@ fn sub_answer(app: &App, reply: &ReplyState, index: usize, sub: &SubAnswer, flow
             let (mark, tone) = role_mark(doc.role);
             pieces.push((format!("  from {}{mark}", doc.label), tone));
         }
-        (None, Some(raw)) => pieces.push((format!("  from {} (unknown)", one_line(raw)), Tone::Warning)),
+        (None, Some(raw)) => {
+            pieces.push((format!("  from {} (unknown)", one_line(raw)), Tone::Warning))
+        }
         (None, None) => {}
     }
     match sub.factual {
@@ -257,7 +288,10 @@ fn answer(
         pieces.push((format!("   {mark} {word}"), verdict_tone(verdict)));
         if verdict != Verdict::Right {
             let gold = reply.question.answer;
-            let text = format!("   (gold: {gold}  {})", one_line(reply.question.gold_text()));
+            let text = format!(
+                "   (gold: {gold}  {})",
+                one_line(reply.question.gold_text())
+            );
             pieces.push((text, Tone::Faint));
         }
     }
@@ -314,7 +348,11 @@ fn status(app: &App, reply: &ReplyState, flow: &mut Flow) {
             flow.say(&app.wraps, &format!("{ask} asks again."), Tone::Faint);
         }
         Phase::Done => match reply.ending {
-            Ending::Length => flow.say(&app.wraps, "Cut off by the token limit (max_tokens).", Tone::Warning),
+            Ending::Length => flow.say(
+                &app.wraps,
+                "Cut off by the token limit (max_tokens).",
+                Tone::Warning,
+            ),
             Ending::Interrupted => {
                 let text = format!("Stopped before the end; what came is kept. {ask} asks again.");
                 flow.say(&app.wraps, &text, Tone::Warning);

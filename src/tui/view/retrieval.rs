@@ -71,7 +71,10 @@ fn layout(app: &App) -> Layout {
 /// Hits that a list shows at once.
 pub fn visible_hits(app: &App) -> usize {
     let layout = layout(app);
-    let focused = layout.lists.iter().find(|(list, _)| *list == app.retrieval.focus);
+    let focused = layout
+        .lists
+        .iter()
+        .find(|(list, _)| *list == app.retrieval.focus);
     focused.map_or(1, |(_, area)| usize::from(inside(*area).height) / HIT_ROWS)
 }
 
@@ -90,7 +93,9 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
 
 fn header(app: &App, area: Rect, buffer: &mut Buffer) {
     let theme = &app.theme;
-    let name = app.data().map_or_else(String::new, |data| one_line(&data.name));
+    let name = app
+        .data()
+        .map_or_else(String::new, |data| one_line(&data.name));
     let mut left = vec![
         span(theme, " MedRGB  ", Tone::Title),
         span(theme, format!("{name}  "), Tone::Text),
@@ -99,11 +104,23 @@ fn header(app: &App, area: Rect, buffer: &mut Buffer) {
     let mut right = Vec::new();
     match &app.retrieval.index {
         IndexState::Ready(info) => {
-            left.push(span(theme, format!("  {} documents", info.documents), Tone::Faint));
+            left.push(span(
+                theme,
+                format!("  {} documents", info.documents),
+                Tone::Faint,
+            ));
             match &info.encoder {
                 Some(encoder) => {
-                    let tone = if encoder.stand_in { Tone::Warning } else { Tone::Text };
-                    let stand_in = if encoder.stand_in { " (stand-in for MedCPT)" } else { "" };
+                    let tone = if encoder.stand_in {
+                        Tone::Warning
+                    } else {
+                        Tone::Text
+                    };
+                    let stand_in = if encoder.stand_in {
+                        " (stand-in for MedCPT)"
+                    } else {
+                        ""
+                    };
                     let text = format!(
                         "encoder {}{stand_in} · {} dimensions · {} ",
                         encoder.name, encoder.dim, encoder.backend
@@ -113,7 +130,9 @@ fn header(app: &App, area: Rect, buffer: &mut Buffer) {
                 None => right.push(span(theme, "no encoder: BM25 only ", Tone::Warning)),
             }
         }
-        IndexState::Building { .. } => right.push(span(theme, "building the index … ", Tone::Warning)),
+        IndexState::Building { .. } => {
+            right.push(span(theme, "building the index … ", Tone::Warning))
+        }
         IndexState::Failed(_) => right.push(span(theme, "no index ", Tone::Bad)),
         IndexState::None => {}
     }
@@ -129,12 +148,23 @@ fn query(app: &App, area: Rect, buffer: &mut Buffer) {
     } else {
         vec![span(theme, format!("{edit} edits it"), Tone::Faint)]
     };
-    frame(app, area, buffer, typing, vec![span(theme, "Query", Tone::Title)], right);
+    frame(
+        app,
+        area,
+        buffer,
+        typing,
+        vec![span(theme, "Query", Tone::Title)],
+        right,
+    );
     let inner = inside(area);
     let (before, after) = app.retrieval.query.halves();
     let width = usize::from(inner.width);
     // While typing, the cursor must be in sight: long texts show their end.
-    let before = if typing { tail(before, width.saturating_sub(2)) } else { before.to_owned() };
+    let before = if typing {
+        tail(before, width.saturating_sub(2))
+    } else {
+        before.to_owned()
+    };
     let mut spans = vec![span(theme, before, Tone::Text)];
     if typing {
         spans.push(span(theme, "▏", Tone::Key));
@@ -189,7 +219,11 @@ fn status(app: &App, area: Rect, buffer: &mut Buffer) {
         IndexState::Ready(info) => {
             lines.push(timing(app));
             if let Some(notice) = &info.notice {
-                lines.push(vec![span(theme, format!(" {}", one_line(notice)), Tone::Warning)]);
+                lines.push(vec![span(
+                    theme,
+                    format!(" {}", one_line(notice)),
+                    Tone::Warning,
+                )]);
             }
         }
     }
@@ -220,7 +254,10 @@ fn timing(app: &App) -> Vec<Span<'static>> {
         parts.push(format!("BM25 {:.2} ms", words.timing_ms.search));
     }
     if let Some(recall) = app.retrieval.recall {
-        parts.push(format!("HNSW found {:.0} % of the exact top hits", recall * 100.0));
+        parts.push(format!(
+            "HNSW found {:.0} % of the exact top hits",
+            recall * 100.0
+        ));
     }
     vec![span(theme, format!(" {}", parts.join("   ")), Tone::Faint)]
 }
@@ -243,10 +280,21 @@ fn hits(app: &App, list: usize, area: Rect, buffer: &mut Buffer) {
     let (name, about) = method_title(*method);
     let mut left = vec![span(theme, name, Tone::Title)];
     if area.width == app.size.0 && !app.retrieval.zoom {
-        let text = format!("  {} of 3, {} next", list + 1, app.keymap.key(Command::FocusNext));
+        let text = format!(
+            "  {} of 3, {} next",
+            list + 1,
+            app.keymap.key(Command::FocusNext)
+        );
         left.push(span(theme, text, Tone::Faint));
     }
-    frame(app, area, buffer, focused, left, vec![span(theme, about, Tone::Faint)]);
+    frame(
+        app,
+        area,
+        buffer,
+        focused,
+        left,
+        vec![span(theme, about, Tone::Faint)],
+    );
     let inner = inside(area);
     let found = match app.retrieval.lists.get(list) {
         Some(Some(Ok(found))) => found,
@@ -283,7 +331,11 @@ fn hits(app: &App, list: usize, area: Rect, buffer: &mut Buffer) {
 fn hit_lines(app: &App, hit: &Hit, width: usize) -> [Line<'static>; 2] {
     let theme = &app.theme;
     let signal = app.retrieval.signal.contains(&hit.id);
-    let (mark, tone) = if signal { ("●", Tone::Signal) } else { (" ", Tone::Text) };
+    let (mark, tone) = if signal {
+        ("●", Tone::Signal)
+    } else {
+        (" ", Tone::Text)
+    };
     let first = both_ends(
         vec![
             span(theme, format!("{:>3} ", hit.rank), Tone::Faint),
@@ -293,7 +345,10 @@ fn hit_lines(app: &App, hit: &Hit, width: usize) -> [Line<'static>; 2] {
         vec![span(theme, format!("{:.3}", hit.score), Tone::Strong)],
         width,
     );
-    let text = cut(&one_line(&format!("{} {}", hit.title, hit.content)), width.saturating_sub(6));
+    let text = cut(
+        &one_line(&format!("{} {}", hit.title, hit.content)),
+        width.saturating_sub(6),
+    );
     let second = Line::from(vec![Span::raw("      "), span(theme, text, Tone::Faint)]);
     [first, second]
 }

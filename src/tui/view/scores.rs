@@ -21,10 +21,7 @@ use crate::tui::widgets::flow::Flow;
 use crate::tui::widgets::line::{fit, one_line};
 use crate::tui::widgets::text::Rich;
 
-pub(super) fn titles(
-    app: &App,
-    state: &InstanceState,
-) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
+pub(super) fn titles(app: &App, state: &InstanceState) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
     let theme = &app.theme;
     let title = format!("{} scores", scenario_title(state.condition.scenario));
     let left = vec![span(theme, title, Tone::Title)];
@@ -87,13 +84,7 @@ fn expected(app: &App, state: &InstanceState, flow: &mut Flow) {
     flow.say(&app.wraps, &text, Tone::Faint);
 }
 
-fn scored(
-    app: &App,
-    state: &InstanceState,
-    reply: &ReplyState,
-    scores: &Scores,
-    flow: &mut Flow,
-) {
+fn scored(app: &App, state: &InstanceState, reply: &ReplyState, scores: &Scores, flow: &mut Flow) {
     main_answer(app, state, reply, scores, flow);
     match reply.context.scenario {
         Scenario::Standard => {}
@@ -157,7 +148,11 @@ fn sufficiency(app: &App, reply: &ReplyState, scores: &Scores, flow: &mut Flow) 
     let mut table = [[0usize; 3]; 2];
     for doc in &scores.documents {
         let (mark, tone) = role_mark(doc.role);
-        let role = if doc.role == Role::Noise { "noise" } else { "signal" };
+        let role = if doc.role == Role::Noise {
+            "noise"
+        } else {
+            "signal"
+        };
         let column = match doc.said {
             Labelled::Relevant => 0,
             Labelled::Irrelevant => 1,
@@ -165,22 +160,37 @@ fn sufficiency(app: &App, reply: &ReplyState, scores: &Scores, flow: &mut Flow) 
         };
         table[usize::from(doc.role == Role::Noise)][column] += 1;
         let waiting = doc.said == Labelled::Neither && reply.running();
-        let (right, right_tone) = if waiting { ("·", Tone::Faint) } else { right_mark(doc.right) };
+        let (right, right_tone) = if waiting {
+            ("·", Tone::Faint)
+        } else {
+            right_mark(doc.right)
+        };
         flow.line(Line::from(vec![
             span(theme, fit(&doc.label, 8), Tone::Text),
             span(theme, format!("{mark} {role:<8}"), tone),
-            span(theme, fit(said_words(doc.said, reply.running()), 17), Tone::Text),
+            span(
+                theme,
+                fit(said_words(doc.said, reply.running()), 17),
+                Tone::Text,
+            ),
             span(theme, right, right_tone),
         ]));
     }
     flow.gap();
     let heading = "            called relevant  irrelevant  unlabelled";
     flow.line(Line::from(span(theme, heading, Tone::Faint)));
-    for (row, (name, tone)) in [("● signal", Tone::Signal), ("○ noise", Tone::Noise)].into_iter().enumerate() {
+    for (row, (name, tone)) in [("● signal", Tone::Signal), ("○ noise", Tone::Noise)]
+        .into_iter()
+        .enumerate()
+    {
         let [relevant, irrelevant, neither] = table[row];
         flow.line(Line::from(vec![
             span(theme, fit(name, 12), tone),
-            span(theme, format!("{relevant:>15}  {irrelevant:>10}  {neither:>10}"), Tone::Text),
+            span(
+                theme,
+                format!("{relevant:>15}  {irrelevant:>10}  {neither:>10}"),
+                Tone::Text,
+            ),
         ]));
     }
     flow.gap();
@@ -252,11 +262,19 @@ fn robustness(
 ) {
     let theme = &app.theme;
     let mut spans = label_spans(app, reply, sub);
-    let truth = if sub.planted.is_some() { "edited" } else { "original" };
+    let truth = if sub.planted.is_some() {
+        "edited"
+    } else {
+        "original"
+    };
     spans.push(span(theme, format!("{truth:<9}"), Tone::Text));
     match (sub.verdict, sub.verdict_right) {
         (Some(verdict), right) => {
-            let said = if verdict { "said correct" } else { "said wrong" };
+            let said = if verdict {
+                "said correct"
+            } else {
+                "said wrong"
+            };
             let (mark, tone) = right_mark(right == Some(true));
             spans.push(span(theme, format!("{said} {mark}  "), tone));
         }

@@ -129,7 +129,8 @@ impl WordDiff {
         for (tag, text) in &self.pieces {
             let (tone, open, close) = match (tag, view) {
                 (ChangeTag::Equal, _) => (Tone::Text, "", ""),
-                (ChangeTag::Insert, DiffView::Deleted) | (ChangeTag::Delete, DiffView::Inserted) => {
+                (ChangeTag::Insert, DiffView::Deleted)
+                | (ChangeTag::Delete, DiffView::Inserted) => {
                     continue;
                 }
                 (ChangeTag::Insert, _) => (Tone::Inserted, "{+", "+}"),
@@ -160,8 +161,14 @@ mod tests {
             text(DiffView::Both),
             "held in [-Tampa, Florida-]{+Glendale, Arizona+}, the home"
         );
-        assert_eq!(text(DiffView::Inserted), "held in {+Glendale, Arizona+}, the home");
-        assert_eq!(text(DiffView::Deleted), "held in [-Tampa, Florida-], the home");
+        assert_eq!(
+            text(DiffView::Inserted),
+            "held in {+Glendale, Arizona+}, the home"
+        );
+        assert_eq!(
+            text(DiffView::Deleted),
+            "held in [-Tampa, Florida-], the home"
+        );
         assert_eq!(diff.changed, (2, 2));
     }
 

@@ -171,7 +171,12 @@ mod tests {
     fn shown(flow: &Flow, height: u16, scroll: usize) -> Vec<String> {
         let area = Rect::new(0, 0, flow.width, height);
         let mut buffer = Buffer::empty(area);
-        flow.draw(area, &mut buffer, scroll, &Theme::built_in("mono", ColorDepth::None));
+        flow.draw(
+            area,
+            &mut buffer,
+            scroll,
+            &Theme::built_in("mono", ColorDepth::None),
+        );
         (0..height)
             .map(|y| {
                 (0..flow.width)

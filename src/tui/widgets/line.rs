@@ -47,7 +47,9 @@ pub fn both_ends<'a>(left: Vec<Span<'a>>, right: Vec<Span<'a>>, width: usize) ->
     let mut spans = cut_spans(left, room);
     let used: usize = spans.iter().map(Span::width).sum();
     if right_width > 0 {
-        spans.push(Span::raw(" ".repeat(width.saturating_sub(used + right_width))));
+        spans.push(Span::raw(
+            " ".repeat(width.saturating_sub(used + right_width)),
+        ));
         spans.extend(right);
     }
     Line::from(spans)
@@ -85,7 +87,11 @@ mod tests {
 
     #[test]
     fn the_right_end_stays() {
-        let line = both_ends(vec![Span::raw("a long left side")], vec![Span::raw("+new")], 12);
+        let line = both_ends(
+            vec![Span::raw("a long left side")],
+            vec![Span::raw("+new")],
+            12,
+        );
         assert_eq!(line.to_string(), "a long… +new");
         let line = both_ends(vec![Span::raw("ab")], vec![Span::raw("c")], 6);
         assert_eq!(line.to_string(), "ab   c");

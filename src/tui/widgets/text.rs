@@ -199,7 +199,10 @@ mod tests {
     fn wide_and_combining_characters_count_by_columns() {
         assert_eq!(lines("中文字符", 4), ["中文", "字符"]);
         assert_eq!(lines("a 中文字", 5), ["a 中", "文字"]);
-        assert_eq!(lines("e\u{301}e\u{301}e\u{301}", 2), ["e\u{301}e\u{301}", "e\u{301}"]);
+        assert_eq!(
+            lines("e\u{301}e\u{301}e\u{301}", 2),
+            ["e\u{301}e\u{301}", "e\u{301}"]
+        );
         assert_eq!(lines("中", 1), ["中"]);
     }
 
