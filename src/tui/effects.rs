@@ -1,6 +1,7 @@
 //! What `update` asks for and how it is done: the only part of the explorer, with the loop, that touches
 //! files, models and the engine.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
@@ -198,8 +199,17 @@ impl Effects {
         }
     }
 
-    fn thread(&self, name: &str, work: impl FnOnce() + Send + 'static) {
-        let spawned = std::thread::Builder::new().name(name.into()).spawn(work);
+    /// Runs blocking work on a thread of its own; a panic there is said, not fatal.
+    fn thread(&self, name: &'static str, work: impl FnOnce() + Send + 'static) {
+        let messages = self.messages.clone();
+        let spawned = std::thread::Builder::new()
+            .name(name.into())
+            .spawn(move || {
+                if catch_unwind(AssertUnwindSafe(work)).is_err() {
+                    let text = format!("\"{name}\" failed unexpectedly; the log says more");
+                    let _ = messages.blocking_send(Message::Complaint(text));
+                }
+            });
         if let Err(error) = spawned {
             let text = format!("The system gives no thread to {name}: {error}");
             let _ = self.messages.try_send(Message::Complaint(text));
@@ -209,11 +219,9 @@ impl Effects {
     fn load_dataset(&self) {
         let job = self.job();
         self.thread("load dataset", move || {
-            let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                match &job.setup.dataset {
-                    Source::Folder(path) => Dataset::open(path),
-                    Source::Sample => Dataset::sample(),
-                }
+            let read = catch_unwind(AssertUnwindSafe(|| match &job.setup.dataset {
+                Source::Folder(path) => Dataset::open(path),
+                Source::Sample => Dataset::sample(),
             }));
             let result = match read {
                 Ok(Ok(dataset)) => Ok(Arc::new(dataset)),
@@ -231,9 +239,17 @@ impl Effects {
         let runtime = self.runtime.clone();
         let ticket = parts.ticket;
         let messages = self.messages.clone();
-        let spawned = std::thread::Builder::new()
-            .name("ask".into())
-            .spawn(move || job.ask(parts, &cancel, &runtime));
+        let spawned = std::thread::Builder::new().name("ask".into()).spawn({
+            let messages = messages.clone();
+            move || {
+                let asked = catch_unwind(AssertUnwindSafe(|| job.ask(parts, &cancel, &runtime)));
+                if asked.is_err() {
+                    let message = "asking failed unexpectedly; the log says more".to_owned();
+                    let event = ReplyEvent::Finished(Err(message));
+                    let _ = messages.blocking_send(Message::Reply { ticket, event });
+                }
+            }
+        });
         if let Err(error) = spawned {
             let message = format!("the system gives no thread: {error}");
             let event = ReplyEvent::Finished(Err(message));

@@ -69,7 +69,9 @@ impl Screen {
     /// # Errors
     /// Where the terminal is gone.
     pub fn forget(&mut self) -> io::Result<()> {
-        self.terminal.clear()
+        // Not `clear`, which asks the terminal for its cursor while input is being read elsewhere.
+        let size = self.terminal.size()?;
+        self.terminal.resize(size.into())
     }
 
     /// Captures the mouse or lets it go.
@@ -235,7 +237,8 @@ pub fn watch(gone: impl FnOnce() + Send + 'static) {
 /// Elsewhere a failed write ends the program.
 #[cfg(not(unix))]
 pub fn watch(gone: impl FnOnce() + Send + 'static) {
-    drop(gone);
+    // Dropping it would count as a hang-up.
+    std::mem::forget(gone);
 }
 
 #[cfg(test)]

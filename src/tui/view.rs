@@ -52,6 +52,6 @@ fn too_small(app: &App, area: Rect, buffer: &mut Buffer) {
     ];
     for (y, text) in (area.top()..area.bottom()).zip(texts) {
         let line = Line::styled(text, app.theme.style(Tone::Warning));
-        buffer.set_line(area.left(), y, &line, area.width);
+        chrome::put(buffer, area.left(), y, &line, area.width);
     }
 }

@@ -8,7 +8,7 @@ use crate::tui::app::reply::Verdict;
 use crate::tui::app::{App, DatasetState, Screen};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
-use crate::tui::view::chrome::{bar, frame, inside, panel, span};
+use crate::tui::view::chrome::{bar, frame, inside, panel, put, span};
 use crate::tui::widgets::flow::Flow;
 use crate::tui::widgets::line::{cut, fit, one_line};
 
@@ -216,11 +216,17 @@ fn list(app: &App, area: Rect, buffer: &mut Buffer) {
     let shown = app.browse.shown.iter().enumerate().skip(app.browse.top);
     for (y, (row, &index)) in (rows.top()..rows.bottom()).zip(shown) {
         let line = entry_line(app, index, &columns);
-        buffer.set_line(rows.x, y, &line, rows.width);
+        put(buffer, rows.x, y, &line, rows.width);
         if row == app.browse.selected {
             let whole = Rect::new(rows.x.saturating_sub(1), y, rows.width + 2, 1);
             buffer.set_style(whole, theme.style(Tone::Selection));
-            buffer.set_string(rows.x.saturating_sub(1), y, ">", theme.style(Tone::Key));
+            put(
+                buffer,
+                rows.x.saturating_sub(1),
+                y,
+                &Line::styled(">", theme.style(Tone::Key)),
+                1,
+            );
         }
     }
     let border = Rect {
@@ -255,7 +261,7 @@ fn heading(app: &App, inner: Rect, buffer: &mut Buffer, columns: &Columns) {
         text.push_str("  docs sub adv");
     }
     let line = Line::from(span(&app.theme, text, Tone::Faint));
-    buffer.set_line(inner.x, inner.y, &line, inner.width);
+    put(buffer, inner.x, inner.y, &line, inner.width);
 }
 
 fn entry_line(app: &App, index: usize, columns: &Columns) -> Line<'static> {

@@ -1,7 +1,7 @@
 //! Frames, the title bar and the footer.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Borders, Widget};
@@ -16,6 +16,13 @@ use crate::tui::widgets::line::{both_ends, cut_spans};
 /// A piece of text in a tone.
 pub(super) fn span(theme: &Theme, text: impl Into<String>, tone: Tone) -> Span<'static> {
     Span::styled(text.into(), theme.style(tone))
+}
+
+/// Draws a line where it lies inside the buffer, and nothing elsewhere.
+pub(super) fn put(buffer: &mut Buffer, x: u16, y: u16, line: &Line<'_>, width: u16) {
+    if width > 0 && buffer.area.contains(Position::new(x, y)) {
+        buffer.set_line(x, y, line, width.min(buffer.area.right() - x));
+    }
 }
 
 /// Columns that a frame takes from a panel's width: borders and a space on each side.
@@ -65,14 +72,20 @@ pub(super) fn frame(
     let mut title = vec![Span::raw(" ")];
     title.extend(cut_spans(left, room.saturating_sub(2)));
     title.push(Span::raw(" "));
-    buffer.set_line(area.x + 1, area.y, &Line::from(title), area.width - 2);
+    put(
+        buffer,
+        area.x + 1,
+        area.y,
+        &Line::from(title),
+        area.width - 2,
+    );
     if right_width > 0 && left_width + right_width + 6 <= room {
         let width = u16::try_from(right_width + 2).unwrap_or(area.width);
         let mut title = vec![Span::raw(" ")];
         title.extend(right);
         title.push(Span::raw(" "));
         let x = area.right().saturating_sub(width + 1);
-        buffer.set_line(x, area.y, &Line::from(title), width);
+        put(buffer, x, area.y, &Line::from(title), width);
     }
 }
 
@@ -112,7 +125,7 @@ pub(super) fn bar(
     let style = app.theme.style(Tone::Header);
     buffer.set_style(area, style);
     let line = both_ends(left, right, usize::from(area.width));
-    buffer.set_line(area.x, area.y, &line, area.width);
+    put(buffer, area.x, area.y, &line, area.width);
     // Tones set the letters' colours; the bar's background lies below all of them.
     let ground = Style { fg: None, ..style };
     buffer.set_style(area, ground);
@@ -141,7 +154,7 @@ pub(super) fn footer(app: &App, area: Rect, buffer: &mut Buffer) {
             vec![span(theme, text, tone)],
             usize::from(row.width),
         ));
-        buffer.set_line(row.x, row.y, &line, row.width);
+        put(buffer, row.x, row.y, &line, row.width);
         return;
     }
     let spans = match &app.overlay {
@@ -164,7 +177,7 @@ pub(super) fn footer(app: &App, area: Rect, buffer: &mut Buffer) {
         ),
         None => keys(app, usize::from(row.width)),
     };
-    buffer.set_line(row.x, row.y, &Line::from(spans), row.width);
+    put(buffer, row.x, row.y, &Line::from(spans), row.width);
 }
 
 fn fixed(theme: &Theme, hints: &[&str]) -> Vec<Span<'static>> {

@@ -11,7 +11,7 @@ use crate::tui::app::reply::caution;
 use crate::tui::app::{App, ModelState};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
-use crate::tui::view::chrome::{FRAME_COLUMNS, bar, inside, panel, span};
+use crate::tui::view::chrome::{FRAME_COLUMNS, bar, inside, panel, put, span};
 use crate::tui::view::{documents, reply, scores};
 use crate::tui::widgets::flow::Flow;
 use crate::tui::widgets::line::{cut, one_line};
@@ -567,5 +567,5 @@ fn tabs(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
         vec![span(theme, hint, Tone::Faint)]
     };
     let line = crate::tui::widgets::line::both_ends(spans, right, usize::from(area.width));
-    buffer.set_line(area.x, area.y, &line, area.width);
+    put(buffer, area.x, area.y, &line, area.width);
 }

@@ -9,7 +9,7 @@ use ratatui::text::Line;
 use crate::tui::app::{App, Overlay};
 use crate::tui::command::{COMMANDS, Command, info};
 use crate::tui::theme::Tone;
-use crate::tui::view::chrome::{frame, inside, span};
+use crate::tui::view::chrome::{frame, inside, put, span};
 use crate::tui::widgets::line::fit;
 
 /// Commands of the screen that match what was typed, best first.
@@ -55,7 +55,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     let found = matches(app);
     if found.is_empty() {
         let line = Line::from(span(theme, "no command matches", Tone::Warning));
-        buffer.set_line(inner.x, inner.y, &line, inner.width);
+        put(buffer, inner.x, inner.y, &line, inner.width);
     }
     let visible = usize::from(inner.height).max(1);
     let top = (selected + 1).saturating_sub(visible);
@@ -69,7 +69,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
             span(theme, fit(&app.keymap.key(*command), 10), Tone::Key),
             span(theme, row.help, Tone::Faint),
         ]);
-        buffer.set_line(inner.x, y, &line, inner.width);
+        put(buffer, inner.x, y, &line, inner.width);
         if index == *selected {
             let whole = Rect::new(inner.x, y, inner.width, 1);
             buffer.set_style(whole, theme.style(Tone::Selection));

@@ -9,7 +9,7 @@ use crate::tui::app::App;
 use crate::tui::app::retrieval::{IndexState, METHODS};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
-use crate::tui::view::chrome::{bar, frame, inside, panel, span};
+use crate::tui::view::chrome::{bar, frame, inside, panel, put, span};
 use crate::tui::widgets::flow::Flow;
 use crate::tui::widgets::line::{both_ends, cut, one_line};
 
@@ -171,7 +171,7 @@ fn query(app: &App, area: Rect, buffer: &mut Buffer) {
     }
     spans.push(span(theme, after.to_owned(), Tone::Text));
     let spans = crate::tui::widgets::line::cut_spans(spans, width);
-    buffer.set_line(inner.x, inner.y, &Line::from(spans), inner.width);
+    put(buffer, inner.x, inner.y, &Line::from(spans), inner.width);
 }
 
 /// The last `width` columns of a text.
@@ -232,7 +232,7 @@ fn status(app: &App, area: Rect, buffer: &mut Buffer) {
     }
     for (y, spans) in (area.top()..area.bottom()).zip(lines) {
         let spans = crate::tui::widgets::line::cut_spans(spans, usize::from(area.width));
-        buffer.set_line(area.x, y, &Line::from(spans), area.width);
+        put(buffer, area.x, y, &Line::from(spans), area.width);
     }
 }
 
@@ -315,14 +315,20 @@ fn hits(app: &App, list: usize, area: Rect, buffer: &mut Buffer) {
             break;
         }
         let [first, second] = hit_lines(app, hit, usize::from(inner.width));
-        buffer.set_line(inner.x, y, &first, inner.width);
+        put(buffer, inner.x, y, &first, inner.width);
         if y + 1 < inner.bottom() {
-            buffer.set_line(inner.x, y + 1, &second, inner.width);
+            put(buffer, inner.x, y + 1, &second, inner.width);
         }
         if focused && index == selected {
             let whole = Rect::new(inner.x, y, inner.width, 1);
             buffer.set_style(whole, theme.style(Tone::Selection));
-            buffer.set_string(inner.x.saturating_sub(1), y, ">", theme.style(Tone::Key));
+            put(
+                buffer,
+                inner.x.saturating_sub(1),
+                y,
+                &Line::styled(">", theme.style(Tone::Key)),
+                1,
+            );
         }
         y += 2;
     }
