@@ -45,10 +45,8 @@ impl Input {
         self.text.insert_str(self.cursor, &text[..end]);
         self.cursor += end;
         // A combining mark may have joined what follows.
-        self.cursor = self
-            .boundaries()
-            .find(|&at| at >= self.cursor)
-            .unwrap_or(self.text.len());
+        let found = self.boundaries().find(|&at| at >= self.cursor);
+        self.cursor = found.unwrap_or(self.text.len());
     }
 
     /// Handles a key; true where the line took it.

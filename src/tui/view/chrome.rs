@@ -218,7 +218,7 @@ fn keys(app: &App, width: usize) -> Vec<Span<'static>> {
         .map_or(0, |(word, keys)| text_width(keys, word));
     let mut used = 1;
     let mut spans = vec![Span::raw(" ")];
-    let mut push = |word: &str, keys: &[String], spans: &mut Vec<Span<'static>>| {
+    let push = |word: &str, keys: &[String], spans: &mut Vec<Span<'static>>| {
         spans.push(span(theme, keys.join(" "), Tone::Key));
         spans.push(span(theme, format!(" {word}  "), Tone::Faint));
     };

@@ -79,9 +79,11 @@ fn layout(app: &App, state: &InstanceState) -> Layout {
 
 /// Question above, documents in the middle, reply and scores below.
 fn everything(state: &InstanceState, layout: &mut Layout, mut body: Rect) {
-    let question = take_top(&mut body, question_height(state, body));
+    let rows = question_height(state, body);
+    let question = take_top(&mut body, rows);
     layout.panels.push((Panel::Question, question));
-    let documents = take_top(&mut body, body.height * 11 / 20);
+    let rows = body.height * 11 / 20;
+    let documents = take_top(&mut body, rows);
     columns(state, layout, documents);
     let reply_width = body.width / 2;
     let mut right = Rect {
@@ -110,12 +112,15 @@ fn everything(state: &InstanceState, layout: &mut Layout, mut body: Rect) {
 
 /// Narrow and tall: one document column, reply and scores one below the other.
 fn stacked(state: &InstanceState, layout: &mut Layout, mut body: Rect) {
-    let question = take_top(&mut body, question_height(state, body));
+    let rows = question_height(state, body);
+    let question = take_top(&mut body, rows);
     layout.panels.push((Panel::Question, question));
     layout.tabs = Some(take_top(&mut body, 1));
-    let documents = take_top(&mut body, body.height * 2 / 5);
+    let rows = body.height * 2 / 5;
+    let documents = take_top(&mut body, rows);
     layout.panels.push((document_panel(state), documents));
-    let reply = take_top(&mut body, body.height / 2);
+    let rows = body.height / 2;
+    let reply = take_top(&mut body, rows);
     layout.panels.push((Panel::Reply, reply));
     layout.panels.push((Panel::Scores, body));
 }
