@@ -1,6 +1,13 @@
-//! One binary for all tests that need more than one module.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+//! Integration tests: one module per subject.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr
+)]
+
+mod compose;
 mod import_rule;
 mod pty;
 mod screens;

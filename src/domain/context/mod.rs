@@ -1,12 +1,24 @@
 //! Contexts: which documents a model sees, in which order, in which role.
+//!
+//! [`compose`] is a pure function of the question, its [`Pools`] and a [`Condition`]; what was composed
+//! before, the order of files and the order of calls never matter.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::passage::{Counterfactual, Document, Role, Source, SubQuestion};
-use crate::domain::question::Question;
+
+mod compose;
+mod pool;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub use compose::compose;
+pub use pool::NoisePool;
 
 /// The four ways of testing a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -102,7 +114,10 @@ impl FromStr for Mode {
     }
 }
 
-/// Which signal documents may be used.
+/// Which documents may be used, by where they were retrieved.
+///
+/// It holds for a question's own documents and for noise alike: noise is drawn from the signal documents
+/// of other questions, and a web page among offline snippets would give itself away by its style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SourceFilter {
@@ -181,6 +196,33 @@ impl Default for Condition {
     }
 }
 
+impl Condition {
+    /// Refuses what is impossible for every question.
+    ///
+    /// # Errors
+    /// [`ComposeError`]: `p` out of range, too many documents, none where there must be one, or
+    /// integration without a signal document.
+    pub fn check(&self) -> Result<(), ComposeError> {
+        let Condition {
+            scenario, docs, p, ..
+        } = *self;
+        if !(0.0..=100.0).contains(&p) {
+            return Err(ComposeError::BadP(p));
+        }
+        if docs > MAX_DOCS {
+            return Err(ComposeError::TooManyDocs(docs));
+        }
+        match scenario {
+            Scenario::Standard => Ok(()),
+            Scenario::Integration if signal_count(docs, p) == 0 => {
+                Err(ComposeError::NoSignalInIntegration { docs, p })
+            }
+            _ if docs == 0 => Err(ComposeError::NoDocs(scenario)),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// What composition may draw from for one question.
 #[derive(Debug, Clone, Copy)]
 pub struct Pools<'a> {
@@ -192,23 +234,6 @@ pub struct Pools<'a> {
     pub counterfactuals: &'a [Counterfactual],
     /// The signal documents of every question of the dataset; the question's own are left out when drawing.
     pub noise: &'a NoisePool,
-}
-
-/// The candidates for noise of a whole dataset: signal documents of all questions, de-duplicated by
-/// id and by normalised text. Built once per dataset.
-#[derive(Debug, Clone, Default)]
-pub struct NoisePool {
-    pub(crate) entries: Vec<NoiseEntry>,
-}
-
-/// One candidate for noise.
-#[derive(Debug, Clone)]
-pub(crate) struct NoiseEntry {
-    pub(crate) document: Document,
-    /// The first question (by file order) that has it.
-    pub(crate) question_id: String,
-    /// Hash of the normalised text.
-    pub(crate) text_key: u128,
 }
 
 /// A document as it stands in a context.
@@ -292,6 +317,9 @@ pub enum ComposeError {
         /// Per cent asked for.
         p: f64,
     },
+    /// A context without documents, where the test is about documents.
+    #[error("{0} needs at least one document, but n is 0; only standard can go without documents")]
+    NoDocs(Scenario),
     /// More documents than the program allows in one context.
     #[error("n is {0}, but at most {max} documents fit into one context", max = MAX_DOCS)]
     TooManyDocs(usize),
@@ -310,15 +338,24 @@ pub enum ComposeError {
 /// The largest `n` accepted.
 pub const MAX_DOCS: usize = 1000;
 
-/// Composes the context of a question: a pure function of its arguments.
+/// How many of `docs` documents are signal (robustness: original) at `p` per cent: `floor(n·p/100 + ½)`.
 ///
-/// # Errors
-/// [`ComposeError`] when the condition is impossible or the pools have nothing for it.
-pub fn compose(
-    question: &Question,
-    pools: Pools<'_>,
-    condition: &Condition,
-) -> Result<Context, ComposeError> {
-    let _ = (question, pools, condition);
-    Err(ComposeError::BadP(f64::NAN))
+/// `p` must lie in 0 to 100; the result is then at most `docs`.
+pub fn signal_count(docs: usize, p: f64) -> usize {
+    // A float of this size converts exactly; a negative or NaN one becomes 0.
+    ((docs as f64 * p / 100.0 + 0.5).floor() as usize).min(docs)
+}
+
+/// For each document of `after`, by position: whether it is new, or plays another role, compared with `before`.
+pub fn changed_documents(before: &Context, after: &Context) -> Vec<bool> {
+    let known: HashSet<(&str, Role)> = before
+        .documents
+        .iter()
+        .map(|document| (document.id.as_str(), document.role))
+        .collect();
+    after
+        .documents
+        .iter()
+        .map(|document| !known.contains(&(document.id.as_str(), document.role)))
+        .collect()
 }
