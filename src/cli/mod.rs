@@ -91,17 +91,6 @@ pub enum Command {
 /// Runs the program with the process's arguments and gives its exit code: 0 done (also when the reader
 /// of the output went away), 1 failed, 2 wrong use.
 pub fn main() -> ExitCode {
-<<<<<<< HEAD
-    let cli = Cli::parse();
-    if cli.command.is_some() {
-        return ExitCode::FAILURE;
-    }
-    match crate::tui::run(explorer(cli.path)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            common::note(&format!("error: {error}"));
-            ExitCode::FAILURE
-=======
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -120,42 +109,10 @@ pub fn main() -> ExitCode {
             } else {
                 1
             })
->>>>>>> main
         }
     }
 }
 
-<<<<<<< HEAD
-/// A stand-in until settings are read: shows what the explorer needs.
-fn explorer(path: Option<PathBuf>) -> crate::tui::Setup {
-    use crate::model::{FailureKind, ModelError, Sampling};
-    use std::sync::Arc;
-    let config = crate::config::Config::default();
-    crate::tui::Setup {
-        dataset: path.map_or(crate::tui::Source::Sample, crate::tui::Source::Folder),
-        model: crate::tui::ModelChoice {
-            name: config.model,
-            open: Arc::new(|| {
-                Err(ModelError::new(
-                    FailureKind::Local,
-                    "no model is set up; `medrgb models list` shows what can be had",
-                ))
-            }),
-        },
-        sampling: Sampling::default(),
-        run: "explorer".into(),
-        store: None,
-        templates: crate::domain::prompt::Templates::default(),
-        encoder: Arc::new(|| Ok(None)),
-        backend: medrgb_encoder::BackendChoice::Auto,
-        cache: None,
-        hits: config.retrieval.k,
-        theme: config.theme,
-        themes: None,
-        colors: None,
-        keys: config.keys,
-        mouse: config.mouse,
-=======
 fn start(cli: Cli) -> Result<(), Failure> {
     if let Some(Command::Completions(args)) = cli.command {
         return completions::run(args);
@@ -173,6 +130,5 @@ fn start(cli: Cli) -> Result<(), Failure> {
         Some(Command::Doctor(args)) => doctor::run(args, &environment),
         Some(Command::Config(args)) => config::run(args, &environment),
         Some(Command::Completions(args)) => completions::run(args),
->>>>>>> main
     }
 }
