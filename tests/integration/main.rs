@@ -10,7 +10,10 @@
 mod ask;
 mod compose;
 mod http;
+mod import_rule;
+mod pty;
 mod retrieval;
 mod score;
+mod screens;
 mod sse_server;
 mod tiny_bert;
