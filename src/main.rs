@@ -1,2 +1,5 @@
-//! x
-fn main(){}
+//! The `medrgb` program.
+
+fn main() -> std::process::ExitCode {
+    medrgb::cli::main()
+}

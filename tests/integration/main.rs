@@ -1,1 +1,19 @@
+//! Integration tests: one module per subject.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr
+)]
+
+mod ask;
+mod compose;
+mod http;
+mod import_rule;
+mod pty;
+mod retrieval;
+mod score;
+mod screens;
+mod sse_server;
+mod tiny_bert;

@@ -1,0 +1,136 @@
+//! The commands: a clap tree and one file per subcommand.
+
+pub mod ask;
+pub mod common;
+pub mod completions;
+pub mod compose;
+pub mod condition;
+pub mod config;
+pub mod doctor;
+pub mod encode;
+pub mod explore;
+pub mod encoder;
+pub mod models;
+pub mod progress;
+pub mod score;
+pub mod search;
+pub mod settings;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::domain::text;
+
+/// Why a command did not do what was asked. The texts are one clear sentence each.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Wrong use: exit code 2.
+    #[error("{0}")]
+    Usage(String),
+    /// Could not be done: exit code 1.
+    #[error("{0}")]
+    Failed(String),
+    /// Standard output was closed by the reader: exit code 0.
+    #[error("output closed")]
+    Closed,
+}
+
+impl Failure {
+    /// A failure from any error.
+    pub fn failed(error: impl std::fmt::Display) -> Failure {
+        Failure::Failed(error.to_string())
+    }
+
+    /// A usage error from any error.
+    pub fn usage(error: impl std::fmt::Display) -> Failure {
+        Failure::Usage(error.to_string())
+    }
+}
+
+/// Does a language model answer medical questions reliably when the retrieved documents are noisy or wrong?
+///
+/// Without a command this opens the explorer on a dataset folder (or on the built-in sample benchmark).
+#[derive(Debug, Parser)]
+#[command(
+    name = "medrgb",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  medrgb                      open the explorer on the sample benchmark\n  medrgb my-set/              open it on a dataset folder\n  medrgb compose --question sample-bioasq-1 --scenario robustness --docs 5 --p 60\n  medrgb doctor               what works on this machine\n\nExit codes: 0 done, 1 failed, 2 wrong use."
+)]
+pub struct Cli {
+    /// Dataset folder to open; without it the sample benchmark.
+    pub path: Option<PathBuf>,
+    /// What to do instead of opening the explorer.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show one context and its prompt.
+    Compose(compose::Args),
+    /// Ask a model one instance and score its reply.
+    Ask(ask::Args),
+    /// Score saved replies of standard questions.
+    Score(score::Args),
+    /// Search the documents of a dataset.
+    Search(search::Args),
+    /// Encode texts into a NumPy file.
+    Encode(encode::Args),
+    /// List, fetch and check local models.
+    Models(models::Args),
+    /// Say what works on this machine.
+    Doctor(doctor::Args),
+    /// Show or write the configuration.
+    Config(config::Args),
+    /// Print shell completions.
+    Completions(completions::Args),
+}
+
+/// Runs the program with the process's arguments and gives its exit code: 0 done (also when the reader
+/// of the output went away), 1 failed, 2 wrong use.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to standard output with code 0; a closed pipe is no failure.
+            let code = if error.use_stderr() { 2 } else { 0 };
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    match start(cli) {
+        Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
+        Err(failure) => {
+            common::note(&format!("medrgb: {}", text::clean(&failure.to_string())));
+            ExitCode::from(if matches!(failure, Failure::Usage(_)) {
+                2
+            } else {
+                1
+            })
+        }
+    }
+}
+
+fn start(cli: Cli) -> Result<(), Failure> {
+    if let Some(Command::Completions(args)) = cli.command {
+        return completions::run(args);
+    }
+    let environment = common::Environment::of_process()?;
+    common::start_log(&environment.paths);
+    match cli.command {
+        None => explore::run(cli.path, &environment),
+        Some(Command::Compose(args)) => compose::run(args, &environment),
+        Some(Command::Ask(args)) => ask::run(args, &environment),
+        Some(Command::Score(args)) => score::run(args, &environment),
+        Some(Command::Search(args)) => search::run(args, &environment),
+        Some(Command::Encode(args)) => encode::run(args, &environment),
+        Some(Command::Models(args)) => models::run(args, &environment),
+        Some(Command::Doctor(args)) => doctor::run(args, &environment),
+        Some(Command::Config(args)) => config::run(args, &environment),
+        Some(Command::Completions(args)) => completions::run(args),
+    }
+}

@@ -1,0 +1,12 @@
+//! Pure values and rules of the benchmark: no files, no clock, no network, no terminal.
+
+pub mod answer;
+pub mod context;
+pub mod definition;
+pub mod normalize;
+pub mod passage;
+pub mod prompt;
+pub mod question;
+pub mod score;
+pub mod stats;
+pub mod text;
