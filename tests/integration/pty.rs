@@ -44,7 +44,7 @@ impl Session {
         }
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
-        let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(cells(rows), cells(columns), 0)));
         let mut reader = pair.master.try_clone_reader().unwrap();
         let parser = Arc::clone(&screen);
         let let_go = Arc::new(AtomicBool::new(false));
@@ -153,7 +153,7 @@ fn a_tiny_terminal_does_no_harm() {
         pixel_width: 0,
         pixel_height: 0,
     };
-    session.screen.lock().unwrap().screen_mut().set_size(24, 80);
+    session.screen.lock().unwrap().screen_mut().set_size(cells(24), cells(80));
     session.master.resize(size).unwrap();
     session.wait_for("questions");
     session.press("\x03");
@@ -208,4 +208,9 @@ fn a_missing_dataset_is_said_with_the_way_out() {
     session.press("q");
     assert!(session.wait_for_end().success());
     session.check_restored();
+}
+
+/// A size in cells as the screen model wants it.
+fn cells(count: u16) -> std::num::NonZeroU16 {
+    std::num::NonZeroU16::new(count).expect("a screen has cells")
 }
