@@ -46,7 +46,8 @@ mod tests {
     #[test]
     fn a_panic_becomes_its_message() {
         assert_eq!(catch(|| 3), Ok(3));
-        let failed: Result<(), _> = catch(|| std::panic::panic_any("no such device\nmore".to_owned()));
+        let failed: Result<(), _> =
+            catch(|| std::panic::panic_any("no such device\nmore".to_owned()));
         assert_eq!(failed, Err("no such device".to_owned()));
     }
 }
