@@ -3,3 +3,4 @@
 pub mod ask;
 pub mod instance;
 pub mod job;
+pub mod models;

@@ -12,6 +12,13 @@ use crate::domain::prompt::Prompt;
 pub use error::{FailureKind, ModelError};
 
 pub mod error;
+pub mod http;
+pub mod open;
+pub mod presets;
+pub mod replay;
+pub mod schema;
+pub mod select;
+pub mod tokens;
 
 /// Sampling settings of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,11 @@
     clippy::print_stderr
 )]
 
+mod ask;
 mod compose;
 mod import_rule;
 mod pty;
 mod screens;
+mod http;
+mod score;
+mod sse_server;

@@ -278,6 +278,10 @@ fn read_short(text: &str, options: &Options, notes: &mut Vec<String>, leads: usi
         notes.push("words before the letter".into());
         return read_short(&bare[lead.end()..], options, notes, leads - 1);
     }
+    if NO_OPTION.is_match(&bare) {
+        notes.push("none of the options".into());
+        return Choice::NotOffered;
+    }
     listed(&bare, options, notes)
         .or_else(|| letter_with_text(&bare, options, notes))
         .or_else(|| worded(&bare, options, notes))
@@ -313,7 +317,7 @@ fn single(
 }
 
 /// Takes off quotes, emphasis, enclosing brackets, LaTeX boxes and end punctuation.
-fn unwrap(text: &str) -> String {
+pub(super) fn unwrap(text: &str) -> String {
     let plain = text.replace(['*', '`'], "");
     let mut rest = plain.as_str();
     loop {
@@ -426,6 +430,12 @@ pub(super) fn leading_letter(text: &str) -> Option<(char, &str)> {
     let letter = inner.chars().next().filter(char::is_ascii_alphabetic)?;
     let rest = &inner[1..];
     let delimiter = rest.chars().next()?;
+    if matches!(delimiter, '\'' | '\u{2019}')
+        && rest[delimiter.len_utf8()..].starts_with(char::is_alphabetic)
+    {
+        // "I'm", "D'Arcy"
+        return None;
+    }
     let spaced_dash = rest
         .trim_start()
         .strip_prefix(['-', '\u{2013}', '\u{2014}', '='])
@@ -457,7 +467,7 @@ fn letter_with_text(bare: &str, options: &Options, notes: &mut Vec<String>) -> O
         None => {
             let letter = bare.chars().next().filter(char::is_ascii_uppercase)?;
             let rest = bare[1..].strip_prefix(' ')?.trim();
-            let fits = options.begins_alike(letter, rest) || follows_a_letter(rest);
+            let fits = options.begins_alike(letter, rest) || explains_a_letter(rest);
             if !options.offers(letter) || !fits {
                 return None;
             }
@@ -494,6 +504,22 @@ fn letter_with_text(bare: &str, options: &Options, notes: &mut Vec<String>) -> O
     Some(Choice::Letter(letter))
 }
 
+/// As [`follows_a_letter`], for a letter that begins the text: "A given patient" must not pass.
+fn explains_a_letter(rest: &str) -> bool {
+    rest.starts_with('(')
+        || [
+            "because ",
+            "since ",
+            "due to ",
+            "is correct",
+            "is right",
+            "is the correct",
+            "is the answer",
+        ]
+        .iter()
+        .any(|word| rest.starts_with(word))
+}
+
 /// Words that show that the single capital before them is an option's letter, not an article or a name.
 pub(super) fn follows_a_letter(rest: &str) -> bool {
     let rest = rest.trim_start();
@@ -514,7 +540,7 @@ fn worded(bare: &str, options: &Options, notes: &mut Vec<String>) -> Option<Choi
     if UNKNOWN.is_match(bare) || INSUFFICIENT.is_match(bare) && bare.len() < 200 {
         return Some(Choice::Insufficient);
     }
-    if NO_OPTION.is_match(bare) || NOT_OFFERED.is_match(bare) && bare.len() < 200 {
+    if NOT_OFFERED.is_match(bare) && bare.len() < 200 {
         notes.push("none of the options".into());
         return Some(Choice::NotOffered);
     }

@@ -72,6 +72,13 @@ impl Names {
         let word_end = key
             .find(|c: char| c.is_whitespace() || "(:,;".contains(c))
             .filter(|&end| end > 0)?;
+        let rest = key[word_end..].trim_start();
+        let described = rest.starts_with(['(', ':']);
+        if rest.contains("doc")
+            || !described && (rest.contains([',', ';']) || rest.contains(" and "))
+        {
+            return None;
+        }
         let word = key[..word_end].trim_matches(|c: char| !c.is_alphanumeric());
         self.labels
             .iter()

@@ -182,7 +182,11 @@ pub fn parse(raw: &str, shape: &ReplyShape, ending: Ending) -> ParsedReply {
             Ending::Complete | Ending::Running => {}
         }
     }
-    let prose = scan.prose.trim();
+    let mut prose = scan.prose.trim();
+    if ending == Ending::Running && scan.objects.is_empty() {
+        // The beginning of an object whose first key has not arrived.
+        prose = prose.split('{').next().unwrap_or_default().trim_end();
+    }
     let reasoning = fields.reasoning.take().or_else(|| {
         let only_answer = scan.objects.is_empty() && answer.is_some() && prose.len() < 80;
         (!prose.is_empty() && !only_answer).then(|| prose.to_owned())

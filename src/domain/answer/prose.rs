@@ -3,9 +3,9 @@
 use regex::Regex;
 
 use super::choice::{
-    Choice, MAX_ANSWER, Options, follows_a_letter, leading_letter, names_more, read_text,
+    Choice, MAX_ANSWER, Options, follows_a_letter, leading_letter, names_more, read_text, unwrap,
 };
-use super::phrases::{INSUFFICIENT, NOT_OFFERED, Pattern, REFUSAL};
+use super::phrases::{INSUFFICIENT, NO_OPTION, NOT_OFFERED, Pattern, REFUSAL, UNKNOWN};
 
 /// "the answer is", "correct option:", "answer_choice":, "I choose": the answer follows.
 static CUE: Pattern = Pattern::new(|| {
@@ -40,30 +40,33 @@ static SUBJECT: Pattern = Pattern::new(|| {
     .ok()
 });
 
+/// Most statements that are looked at, from the last backwards.
+const MAX_STATEMENTS: usize = 50;
+
 /// The last statement that commits to an answer.
 pub(super) fn commitment(text: &str, options: &Options, notes: &mut Vec<String>) -> Option<Choice> {
     let plain = text.replace(['*', '`'], "");
     let cue = CUE.get().and_then(|regex| {
-        regex
+        let found: Vec<(usize, usize)> = regex
             .find_iter(&plain)
-            .filter_map(|found| Some((found.start(), after_cue(&plain[found.end()..], options)?)))
-            .last()
+            .map(|found| (found.start(), found.end()))
+            .collect();
+        found
+            .into_iter()
+            .rev()
+            .take(MAX_STATEMENTS)
+            .find_map(|(start, end)| Some((start, after_cue(&plain[end..], options)?)))
     });
     let subject = SUBJECT.get().and_then(|regex| {
-        regex
-            .captures_iter(&plain)
-            .filter_map(|found| {
-                let at = found.get(0)?.start();
-                let letter = found.get(1).or_else(|| found.get(2))?.as_str();
-                let letter = letter.chars().next()?.to_ascii_uppercase();
-                let choice = if options.offers(letter) {
-                    Choice::Letter(letter)
-                } else {
-                    Choice::NotOffered
-                };
-                Some((at, choice))
-            })
-            .last()
+        let found = regex.captures_iter(&plain).last()?;
+        let letter = found.get(1).or_else(|| found.get(2))?.as_str();
+        let letter = letter.chars().next()?.to_ascii_uppercase();
+        let choice = if options.offers(letter) {
+            Choice::Letter(letter)
+        } else {
+            Choice::NotOffered
+        };
+        Some((found.get(0)?.start(), choice))
     });
     let last = match (cue, subject) {
         (Some(a), Some(b)) => Some(if a.0 >= b.0 { a } else { b }),
@@ -100,10 +103,11 @@ fn after_cue(tail: &str, options: &Options) -> Option<Choice> {
         return Some(Choice::Letter(letter));
     }
     let start = line.trim_start().to_lowercase();
-    if NOT_OFFERED.is_match(sentence) {
+    let bare = unwrap(sentence);
+    if NOT_OFFERED.is_match(sentence) || NO_OPTION.is_match(&bare) {
         return Some(Choice::NotOffered);
     }
-    if INSUFFICIENT.is_match(sentence) && !start.starts_with("not ") {
+    if UNKNOWN.is_match(&bare) || INSUFFICIENT.is_match(sentence) && !start.starts_with("not ") {
         return Some(Choice::Insufficient);
     }
     None
@@ -196,17 +200,18 @@ fn two_joined(rest: &str, first: char, options: &Options) -> bool {
 /// Reads a whole reply that holds no object.
 pub(super) fn read_reply(text: &str, options: &Options, notes: &mut Vec<String>) -> Choice {
     let trimmed = text.trim();
-    // A short reply may be nothing but the answer.
-    if trimmed.len() <= 300 && !trimmed.contains('\n') {
+    if let Some(choice) = commitment(trimmed, options, notes) {
+        return choice;
+    }
+    // A short reply may be nothing but the answer; one that says "the answer is" has been read.
+    let short = trimmed.len() <= 300 && !trimmed.contains('\n');
+    if short && !CUE.is_match(trimmed) {
         let mut own = Vec::new();
         let choice = read_text(trimmed, options, &mut own);
         if choice != Choice::Nothing {
             notes.extend(own);
             return choice;
         }
-    }
-    if let Some(choice) = commitment(trimmed, options, notes) {
-        return choice;
     }
     if let Some(choice) = edge_lines(trimmed, options, notes) {
         return choice;

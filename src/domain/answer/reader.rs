@@ -295,6 +295,10 @@ impl Reader<'_> {
                     self.note("a list is not closed");
                     return items;
                 }
+                Some(_) if self.key_at(self.pos).is_some() => {
+                    self.note("a list is not closed");
+                    return items;
+                }
                 Some(b',') => {
                     self.pos += 1;
                     if self.bytes.get(self.after_space(self.pos)) == Some(&b']') {
@@ -405,6 +409,7 @@ impl Reader<'_> {
                 let item = self.after_space(next + 1);
                 matches!(self.bytes.get(item), None | Some(b'}'))
                     || self.key_at(item).is_some()
+                    || self.key_unfinished_at(item)
                     || self.known_bare_key_at(item)
             }
             Some(b'`') => self.text[next..].starts_with("```"),
@@ -431,6 +436,23 @@ impl Reader<'_> {
             }
         }
         None
+    }
+
+    /// Whether the text ends within a quoted key, or before its colon.
+    fn key_unfinished_at(&self, at: usize) -> bool {
+        let Some(rest) = self.text.get(at..).filter(|rest| rest.len() <= MAX_KEY) else {
+            return false;
+        };
+        let mut chars = rest.chars();
+        let Some(open) = chars.next().filter(|&c| is_quote(c)) else {
+            return false;
+        };
+        let rest = chars.as_str();
+        let key = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .unwrap_or(rest.len());
+        let mut after = rest[key..].chars();
+        after.next().is_none_or(|c| ends(open, c)) && after.as_str().trim().is_empty()
     }
 
     fn known_key_at(&self, at: usize) -> bool {
@@ -606,7 +628,7 @@ mod tests {
         );
         reads_as(
             r#"{"l": ["a", "b", "k": 2}"#,
-            &json!({"l": ["a", "b", "k"]}),
+            &json!({"l": ["a", "b"], "k": 2}),
         );
     }
 
