@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::cli::Failure;
 use crate::cli::common::Environment;
-use crate::model::{FailureKind, ModelError, Sampling};
+use crate::engine::models::{open_model, store_file};
+use crate::model::select::sampling;
 use crate::tui::{ModelChoice, Setup, Source};
 
 /// Opens the explorer on a dataset folder, or on the sample benchmark.
@@ -18,20 +19,14 @@ pub fn run(path: Option<PathBuf>, environment: &Environment) -> Result<(), Failu
         dataset: path.map_or(Source::Sample, Source::Folder),
         model: ModelChoice {
             name: config.model.clone(),
-            open: Arc::new(|| {
-                Err(ModelError::new(
-                    FailureKind::Local,
-                    "models can't be opened from here yet",
-                ))
+            open: Arc::new({
+                let (config, paths) = (config.clone(), paths.clone());
+                move || open_model(&config.model, None, &config, &paths)
             }),
         },
-        sampling: Sampling {
-            temperature: config.temperature,
-            max_tokens: config.max_tokens,
-            ..Sampling::default()
-        },
+        sampling: sampling(&config.model, config),
         run: "explorer".into(),
-        store: Some(paths.data.join("runs.sqlite")),
+        store: Some(store_file(paths)),
         templates: crate::domain::prompt::Templates::default(),
         encoder: Arc::new(|| Ok(None)),
         backend: medrgb_encoder::BackendChoice::Auto,

@@ -9,9 +9,9 @@
 
 mod ask;
 mod compose;
+mod http;
 mod import_rule;
 mod pty;
-mod screens;
-mod http;
 mod score;
+mod screens;
 mod sse_server;
