@@ -488,7 +488,7 @@ fn hostile_texts_end_soon() {
         ] {
             parse(&text, &shape(scenario), Ending::Complete);
         }
-        // Unoptimised and on a busy machine; quadratic reading would take hours.
+        // Unoptimised and on a busy machine; quadratic reading would take many minutes.
         assert!(start.elapsed() < Duration::from_secs(60), "{}", &text[..40]);
     }
     let start = Instant::now();
