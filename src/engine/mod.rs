@@ -4,3 +4,4 @@ pub mod ask;
 pub mod instance;
 pub mod job;
 pub mod models;
+pub mod search;

@@ -12,6 +12,8 @@ mod compose;
 mod http;
 mod import_rule;
 mod pty;
+mod retrieval;
 mod score;
 mod screens;
 mod sse_server;
+mod tiny_bert;

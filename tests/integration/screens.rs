@@ -283,7 +283,7 @@ fn retrieval_with_hits(stage: &mut Stage) {
             encode: 8.0,
             search: 0.25,
         };
-        Some(Ok(Found { hits, timing_ms }))
+        Some(Ok(Found { hits, timing_ms, query_embedding: None }))
     };
     let lists = [
         list(&["zinc-1", "iron-2"]),
@@ -547,7 +547,7 @@ proptest! {
                         stage.send(Message::Reply { ticket, event: ReplyEvent::Text(text) });
                     }
                     Effect::Search { ticket, .. } => {
-                        let lists = [Some(Err(text.clone())), None, Some(Ok(Found { hits: vec![], timing_ms: SearchTiming::default() }))];
+                        let lists = [Some(Err(text.clone())), None, Some(Ok(Found { hits: vec![], timing_ms: SearchTiming::default(), query_embedding: None }))];
                         stage.send(Message::Search { ticket, news: SearchNews { lists, recall: None } });
                     }
                     _ => {}

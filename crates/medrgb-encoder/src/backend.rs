@@ -341,6 +341,7 @@ fn silently<T>(f: impl FnOnce() -> T) -> T {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests {
     use super::*;
 

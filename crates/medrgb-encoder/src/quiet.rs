@@ -40,6 +40,7 @@ fn message(payload: &(dyn Any + Send)) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests {
     use super::catch;
 

@@ -14,6 +14,8 @@
 //!
 //! Everything else names nothing: it is never guessed.
 
+use std::cell::OnceCell;
+
 use regex::Regex;
 use serde_json::Value;
 
@@ -37,38 +39,47 @@ pub(super) enum Choice {
     Nothing,
 }
 
-/// The options, prepared for comparing.
-pub(super) struct Options {
-    entries: Vec<(char, String, String)>,
-    yes_no_maybe: bool,
+/// The options of a question; their texts are normalised only when one is compared.
+pub(super) struct Options<'a> {
+    options: &'a [(char, String)],
+    prepared: OnceCell<Vec<Entry>>,
 }
 
-impl Options {
-    pub(super) fn new(options: &[(char, String)]) -> Options {
-        let entries: Vec<_> = options
-            .iter()
-            .map(|(letter, text)| {
-                let key = text_key(text);
-                let loose = loosened(&key);
-                (letter.to_ascii_uppercase(), key, loose)
-            })
-            .collect();
-        let yes_no_maybe = !entries.is_empty()
-            && entries
-                .iter()
-                .all(|(_, key, _)| matches!(key.as_str(), "yes" | "no" | "maybe"));
+/// An option's letter, its normalised text, and that text with loose dashes.
+type Entry = (char, String, String);
+
+impl<'a> Options<'a> {
+    pub(super) fn new(options: &'a [(char, String)]) -> Options<'a> {
         Options {
-            entries,
-            yes_no_maybe,
+            options,
+            prepared: OnceCell::new(),
         }
     }
 
+    fn entries(&self) -> &[Entry] {
+        self.prepared.get_or_init(|| {
+            let prepare = |(letter, text): &(char, String)| {
+                let key = text_key(text);
+                let loose = loosened(&key);
+                (letter.to_ascii_uppercase(), key, loose)
+            };
+            self.options.iter().map(prepare).collect()
+        })
+    }
+
+    fn are_yes_no_maybe(&self) -> bool {
+        let mut keys = self.entries().iter().map(|(_, key, _)| key.as_str());
+        keys.all(|key| matches!(key, "yes" | "no" | "maybe"))
+    }
+
     pub(super) fn offers(&self, letter: char) -> bool {
-        self.entries.iter().any(|(offered, ..)| *offered == letter)
+        self.options
+            .iter()
+            .any(|(offered, _)| offered.to_ascii_uppercase() == letter)
     }
 
     fn key(&self, letter: char) -> &str {
-        self.entries
+        self.entries()
             .iter()
             .find(|(offered, ..)| *offered == letter)
             .map_or("", |(_, key, _)| key)
@@ -80,8 +91,8 @@ impl Options {
         if key.is_empty() {
             return None;
         }
-        let unique = |matching: &dyn Fn(&(char, String, String)) -> bool| {
-            let mut found = self.entries.iter().filter(|entry| matching(entry));
+        let unique = |matching: &dyn Fn(&Entry) -> bool| {
+            let mut found = self.entries().iter().filter(|entry| matching(entry));
             let first = found.next().map(|(letter, ..)| *letter);
             first.filter(|_| found.next().is_none())
         };
@@ -106,7 +117,7 @@ impl Options {
     /// The one option whose text begins `text`, before a delimiter; the longest where they nest.
     pub(super) fn beginning(&self, text: &str) -> Option<char> {
         let folded = text.trim_start().to_lowercase();
-        self.entries
+        self.entries()
             .iter()
             .filter(|(_, key, _)| !key.is_empty())
             .filter(|(_, key, _)| {
@@ -125,7 +136,7 @@ impl Options {
 
     /// Yes, no or maybe at the beginning, before a delimiter.
     pub(super) fn leading_word(&self, text: &str) -> Option<char> {
-        if !self.yes_no_maybe {
+        if !self.are_yes_no_maybe() {
             return None;
         }
         let folded = text.trim_start().to_lowercase();
@@ -138,7 +149,7 @@ impl Options {
                 '.', ',', ';', ':', '(', '!', '-', '\n', '\u{2013}', '\u{2014}',
             ])
             || rest.starts_with("because ");
-        self.entries
+        self.entries()
             .iter()
             .find(|(_, key, _)| delimited && *key == folded[..word_end])
             .map(|(letter, ..)| *letter)
@@ -166,7 +177,7 @@ fn starts_with_words(text: &str, beginning: &str) -> bool {
 }
 
 /// Reads the value of the answer field.
-pub(super) fn read_value(value: &Value, options: &Options, notes: &mut Vec<String>) -> Choice {
+pub(super) fn read_value(value: &Value, options: &Options<'_>, notes: &mut Vec<String>) -> Choice {
     match value {
         Value::String(text) => read_text(text, options, notes),
         Value::Null => {
@@ -212,7 +223,7 @@ pub(super) fn read_value(value: &Value, options: &Options, notes: &mut Vec<Strin
     }
 }
 
-fn read_items(items: &[Value], options: &Options, notes: &mut Vec<String>) -> Choice {
+fn read_items(items: &[Value], options: &Options<'_>, notes: &mut Vec<String>) -> Choice {
     notes.push("the answer is a list instead of a letter".into());
     let mut choices: Vec<Choice> = items
         .iter()
@@ -246,7 +257,7 @@ static LEAD: Pattern = Pattern::new(|| {
 pub(super) const MAX_ANSWER: usize = 2000;
 
 /// Reads a short text that should be an answer.
-pub(super) fn read_text(text: &str, options: &Options, notes: &mut Vec<String>) -> Choice {
+pub(super) fn read_text(text: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Choice {
     if text.len() > MAX_ANSWER {
         notes.push("the answer field holds a long text".into());
         return super::prose::commitment(text, options, notes).unwrap_or(Choice::Nothing);
@@ -255,7 +266,7 @@ pub(super) fn read_text(text: &str, options: &Options, notes: &mut Vec<String>) 
 }
 
 /// `leads` bounds how often introducing words are taken off.
-fn read_short(text: &str, options: &Options, notes: &mut Vec<String>, leads: usize) -> Choice {
+fn read_short(text: &str, options: &Options<'_>, notes: &mut Vec<String>, leads: usize) -> Choice {
     let bare = unwrap(text);
     if bare.is_empty() {
         notes.push("the answer is empty".into());
@@ -296,7 +307,7 @@ fn single(
     letter: char,
     text: &str,
     bare: impl AsRef<str>,
-    options: &Options,
+    options: &Options<'_>,
     notes: &mut Vec<String>,
 ) -> Choice {
     let upper = letter.to_ascii_uppercase();
@@ -358,7 +369,7 @@ pub(super) fn unwrap(text: &str) -> String {
 }
 
 /// Only letters, joined by separators: "A/B", "B, D", "A and C", "ABD".
-fn listed(bare: &str, options: &Options, notes: &mut Vec<String>) -> Option<Choice> {
+fn listed(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Choice> {
     if bare.len() > 60 {
         return None;
     }
@@ -398,7 +409,7 @@ fn listed(bare: &str, options: &Options, notes: &mut Vec<String>) -> Option<Choi
 }
 
 /// "ABD": offered capital letters without separators, each once, in order.
-fn run_together(bare: &str, options: &Options) -> Option<Vec<char>> {
+fn run_together(bare: &str, options: &Options<'_>) -> Option<Vec<char>> {
     let letters: Vec<char> = bare.chars().collect();
     let ordered = letters.windows(2).all(|pair| pair[0] < pair[1]);
     (letters.len() > 1 && ordered && letters.iter().all(|&c| options.offers(c))).then_some(letters)
@@ -413,7 +424,7 @@ static MARKER: Pattern = Pattern::new(|| {
 });
 
 /// Whether `text`, which follows the letter `first`, names further offered letters.
-pub(super) fn names_more(first: char, text: &str, options: &Options) -> bool {
+pub(super) fn names_more(first: char, text: &str, options: &Options<'_>) -> bool {
     let Some(regex) = MARKER.get() else {
         return false;
     };
@@ -461,7 +472,7 @@ pub(super) fn leading_letter(text: &str) -> Option<(char, &str)> {
 }
 
 /// "B. text", "B) text", "B: text", and "B text" where the text is that option's.
-fn letter_with_text(bare: &str, options: &Options, notes: &mut Vec<String>) -> Option<Choice> {
+fn letter_with_text(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Choice> {
     let (letter, rest) = match leading_letter(bare) {
         Some((letter, rest)) => (letter.to_ascii_uppercase(), rest),
         None => {
@@ -536,7 +547,7 @@ pub(super) fn follows_a_letter(rest: &str) -> bool {
 }
 
 /// Answers in words.
-fn worded(bare: &str, options: &Options, notes: &mut Vec<String>) -> Option<Choice> {
+fn worded(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Choice> {
     if UNKNOWN.is_match(bare) || INSUFFICIENT.is_match(bare) && bare.len() < 200 {
         return Some(Choice::Insufficient);
     }
@@ -564,7 +575,7 @@ fn worded(bare: &str, options: &Options, notes: &mut Vec<String>) -> Option<Choi
 }
 
 /// Whether the text is a list of whole option texts.
-fn several_texts(bare: &str, options: &Options) -> bool {
+fn several_texts(bare: &str, options: &Options<'_>) -> bool {
     let unified = bare
         .replace(" and/or ", "\u{1}")
         .replace(" or ", "\u{1}")
@@ -581,14 +592,14 @@ fn several_texts(bare: &str, options: &Options) -> bool {
 mod tests {
     use super::*;
 
-    fn options(texts: &[&str]) -> Options {
+    fn options(texts: &[&str]) -> Options<'static> {
         let list: Vec<(char, String)> = ('A'..='Z')
             .zip(texts.iter().map(|text| (*text).to_owned()))
             .collect();
-        Options::new(&list)
+        Options::new(list.leak())
     }
 
-    fn read(text: &str, options: &Options) -> (Choice, Vec<String>) {
+    fn read(text: &str, options: &Options<'_>) -> (Choice, Vec<String>) {
         let mut notes = Vec::new();
         let choice = read_text(text, options, &mut notes);
         (choice, notes)

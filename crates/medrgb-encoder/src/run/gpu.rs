@@ -127,6 +127,7 @@ fn next_budget(budget: usize, time: Duration) -> usize {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests {
     use super::*;
 

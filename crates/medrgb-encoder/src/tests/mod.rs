@@ -1,5 +1,7 @@
 //! The whole crate against a second, plain implementation, on tiny random models.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod folder;
 mod reference;
 
