@@ -142,7 +142,7 @@ fn a_first_visit() {
     session.press("?");
     session.wait_for("Keys of the instance screen");
     session.press("\x1b");
-    session.wait_for("No reply for exactly this context");
+    session.wait_for("Sufficiency scores");
     session.press("q");
     session.wait_for("last reply");
     session.press("q");

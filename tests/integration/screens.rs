@@ -402,7 +402,7 @@ fn one_reply_at_a_time_and_stop_reaches_it() {
 fn gold_can_be_hidden_everywhere() {
     let mut stage = Stage::open((200, 60), ColorDepth::True);
     stage.keys("enter s s");
-    assert!(stage.screen().contains("(gold)") && stage.screen().contains("true answer"));
+    assert!(stage.screen().contains("(gold)") && stage.screen().contains("true answer:"));
     stage.keys("g");
     let screen = stage.screen();
     assert!(

@@ -57,7 +57,7 @@ fn take_top(area: &mut Rect, rows: u16) -> Rect {
 fn layout(app: &App, state: &InstanceState) -> Layout {
     let (width, height) = app.size;
     let mut body = Rect::new(0, 0, width, height.saturating_sub(1));
-    let header = take_top(&mut body, if width >= 120 || height < 16 { 1 } else { 2 });
+    let header = take_top(&mut body, if width >= 160 || height < 16 { 1 } else { 2 });
     let mut layout = Layout {
         header,
         tabs: None,
@@ -456,7 +456,7 @@ fn header(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
     let name = app
         .data()
         .map_or_else(String::new, |data| one_line(&data.name));
-    let wide = area.width >= 120;
+    let wide = area.width >= 160;
     let mut left = Vec::new();
     let position = state.index + 1;
     if area.width >= 60 {
