@@ -11,7 +11,11 @@ use crate::domain::prompt::Prompt;
 
 pub use error::{FailureKind, ModelError};
 
+#[cfg(feature = "embedded")]
+pub mod embedded;
 pub mod error;
+pub mod fetch;
+pub mod registry;
 
 /// Sampling settings of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

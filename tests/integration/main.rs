@@ -1,1 +1,4 @@
-
+mod embedded;
+mod models;
+#[cfg(feature = "embedded")]
+mod tiny_gguf;
