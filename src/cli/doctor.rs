@@ -99,7 +99,10 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     }
     match failed.is_empty() {
         true => Ok(()),
-        false => Err(Failure::Failed(format!("does not work: {}", failed.join(", ")))),
+        false => Err(Failure::Failed(format!(
+            "does not work: {}",
+            failed.join(", ")
+        ))),
     }
 }
 
@@ -109,8 +112,14 @@ fn show(check: &Check) -> Result<(), Failure> {
         State::Missing => "missing",
         State::Failed => "FAILED",
     };
-    let advice = check.advice.as_ref().map_or_else(String::new, |advice| format!(" -> {advice}"));
-    say(&format!("{state:<8} {:<20} {}{advice}", check.name, check.detail))
+    let advice = check
+        .advice
+        .as_ref()
+        .map_or_else(String::new, |advice| format!(" -> {advice}"));
+    say(&format!(
+        "{state:<8} {:<20} {}{advice}",
+        check.name, check.detail
+    ))
 }
 
 fn version() -> Check {
@@ -122,17 +131,33 @@ fn version() -> Check {
         (cfg!(feature = "wgpu"), "encoder on wgpu"),
         (cfg!(feature = "cuda"), "encoder on CUDA"),
     ];
-    let built: Vec<&str> = features.iter().filter(|(on, _)| *on).map(|(_, name)| *name).collect();
-    let built = if built.is_empty() { "nothing optional".to_owned() } else { built.join(", ") };
-    Check::ok("version", format!("{}; built in: {built}", env!("CARGO_PKG_VERSION")))
+    let built: Vec<&str> = features
+        .iter()
+        .filter(|(on, _)| *on)
+        .map(|(_, name)| *name)
+        .collect();
+    let built = if built.is_empty() {
+        "nothing optional".to_owned()
+    } else {
+        built.join(", ")
+    };
+    Check::ok(
+        "version",
+        format!("{}; built in: {built}", env!("CARGO_PKG_VERSION")),
+    )
 }
 
 fn folders(environment: &Environment) -> Vec<Check> {
     let paths = &environment.paths;
-    [("config", &paths.config), ("data", &paths.data), ("cache", &paths.cache), ("state", &paths.state)]
-        .into_iter()
-        .map(|(name, path)| folder(name, path))
-        .collect()
+    [
+        ("config", &paths.config),
+        ("data", &paths.data),
+        ("cache", &paths.cache),
+        ("state", &paths.state),
+    ]
+    .into_iter()
+    .map(|(name, path)| folder(name, path))
+    .collect()
 }
 
 /// Whether files can be made in a folder, or the folder itself where it is not there yet.
@@ -145,15 +170,26 @@ fn folder(name: &str, path: &Path) -> Check {
     match tempfile::tempfile_in(nearest) {
         Ok(_) if nearest == path => Check::ok(name, format!("{shown}, writable")),
         Ok(_) => Check::ok(name, format!("{shown}, made when needed")),
-        Err(error) => Check::new(name, State::Failed, format!("{shown} can't be written: {error}"))
-            .advise(format!("give yourself the right to write {}", nearest.display())),
+        Err(error) => Check::new(
+            name,
+            State::Failed,
+            format!("{shown} can't be written: {error}"),
+        )
+        .advise(format!(
+            "give yourself the right to write {}",
+            nearest.display()
+        )),
     }
 }
 
 fn terminal() -> Check {
     if !std::io::stdout().is_terminal() {
-        return Check::new("terminal", State::Missing, "standard output is not a terminal")
-            .advise("the explorer needs one; commands do not");
+        return Check::new(
+            "terminal",
+            State::Missing,
+            "standard output is not a terminal",
+        )
+        .advise("the explorer needs one; commands do not");
     }
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let term = variable("TERM");
@@ -177,7 +213,11 @@ fn terminal() -> Check {
                 false => check,
             }
         }
-        Err(error) => Check::new("terminal", State::Failed, format!("its size is unknown: {error}")),
+        Err(error) => Check::new(
+            "terminal",
+            State::Failed,
+            format!("its size is unknown: {error}"),
+        ),
     }
 }
 
@@ -211,7 +251,9 @@ fn local_models(models: &[Listed]) -> Vec<Check> {
 }
 
 fn is_here(models: &[Listed], name: &str) -> bool {
-    models.iter().any(|model| model.name == name && model.present)
+    models
+        .iter()
+        .any(|model| model.name == name && model.present)
 }
 
 /// Which model `ask` and the explorer would use.
@@ -226,14 +268,24 @@ fn chat_model(environment: &Environment, models: &[Listed]) -> Check {
         _ => return Check::ok("chat model", wanted),
     };
     if !cfg!(feature = "embedded") {
-        return Check::new("chat model", State::Missing, format!("{wanted}, but this program was built without embedded models"))
-            .advise("name a model on a server with `model = \"…\"` in the configuration or --model");
+        return Check::new(
+            "chat model",
+            State::Missing,
+            format!("{wanted}, but this program was built without embedded models"),
+        )
+        .advise("name a model on a server with `model = \"…\"` in the configuration or --model");
     }
     if Path::new(name).is_file() || is_here(models, name) {
         return Check::ok("chat model", format!("{name}, embedded"));
     }
-    Check::new("chat model", State::Missing, format!("{name} is not on this machine"))
-        .advise(format!("`medrgb models pull {name}`, or name a model on a server with --model"))
+    Check::new(
+        "chat model",
+        State::Missing,
+        format!("{name} is not on this machine"),
+    )
+    .advise(format!(
+        "`medrgb models pull {name}`, or name a model on a server with --model"
+    ))
 }
 
 /// Which encoder `auto` means.
@@ -243,10 +295,18 @@ fn encoder(models: &[Listed]) -> Check {
     }
     let pull = "`medrgb models pull medcpt` where the hub can be reached";
     if is_here(models, STAND_IN_ENCODER) {
-        return Check::ok("encoder", format!("{STAND_IN_ENCODER}, the stand-in for MedCPT")).advise(pull);
+        return Check::ok(
+            "encoder",
+            format!("{STAND_IN_ENCODER}, the stand-in for MedCPT"),
+        )
+        .advise(pull);
     }
-    Check::new("encoder", State::Missing, "no encoder is on this machine; search finds words only")
-        .advise("`medrgb models pull auto-encoder`")
+    Check::new(
+        "encoder",
+        State::Missing,
+        "no encoder is on this machine; search finds words only",
+    )
+    .advise("`medrgb models pull auto-encoder`")
 }
 
 /// Opens the run store if there is one.
@@ -283,7 +343,10 @@ mod tests {
         assert!(folder("data", dir.path()).detail.ends_with("writable"));
         let check = folder("data", &dir.path().join("a/b"));
         assert_eq!(check.state, State::Ok);
-        assert!(!dir.path().join("a").exists(), "the check itself made a folder");
+        assert!(
+            !dir.path().join("a").exists(),
+            "the check itself made a folder"
+        );
         let file = dir.path().join("file");
         std::fs::write(&file, "").unwrap();
         assert_eq!(folder("data", &file.join("x")).state, State::Failed);
@@ -298,7 +361,11 @@ mod tests {
         }
         assert_eq!(encoder(&models).state, State::Missing);
         let set = |models: &mut Vec<Listed>, name: &str| {
-            models.iter_mut().find(|model| model.name == name).unwrap().present = true;
+            models
+                .iter_mut()
+                .find(|model| model.name == name)
+                .unwrap()
+                .present = true;
         };
         set(&mut models, STAND_IN_ENCODER);
         assert!(encoder(&models).detail.contains("stand-in"));

@@ -118,7 +118,9 @@ pub(crate) fn listed(folder: &Path) -> Vec<Listed> {
                 name: entry.name,
                 purpose: entry.purpose.name(),
                 present: found.is_some(),
-                source: found.as_ref().map(|found| source_words(entry, folder, found)),
+                source: found
+                    .as_ref()
+                    .map(|found| source_words(entry, folder, found)),
                 bytes: entry.bytes().or_else(|| size_here(entry, found.as_ref()?)),
                 path: found.map(|found| found.path),
                 about: entry.about,
@@ -222,7 +224,12 @@ fn pull(names: &[String], folder: PathBuf, json: bool) -> Result<(), Failure> {
         return say_json(&serde_json::json!({ "pulled": pulled }));
     }
     for model in &pulled {
-        say(&format!("{} ({}): {}", model.name, model.source, model.path.display()))?;
+        say(&format!(
+            "{} ({}): {}",
+            model.name,
+            model.source,
+            model.path.display()
+        ))?;
     }
     Ok(())
 }
@@ -235,7 +242,9 @@ fn pull_all(
     for entry in models {
         let mut bar = Bar::new(entry.name);
         let cancel = CancellationToken::new();
-        let found = fetch::fetch(entry, settings, &cancel, &mut |progress| bar.show(&progress))?;
+        let found = fetch::fetch(entry, settings, &cancel, &mut |progress| {
+            bar.show(&progress)
+        })?;
         bar.finish();
         pulled.push(Pulled {
             name: entry.name,
@@ -329,9 +338,15 @@ fn verify(name: &str, folder: &Path, json: bool) -> Result<(), Failure> {
     let mut reports = Vec::new();
     for entry in entries {
         let mut bar = Bar::new(entry.name);
-        let files = fetch::verify(entry, folder, &caches, &CancellationToken::new(), &mut |p| bar.show(&p))
-            .map_err(Failure::failed)?
-            .ok_or_else(|| absent(entry))?;
+        let files = fetch::verify(
+            entry,
+            folder,
+            &caches,
+            &CancellationToken::new(),
+            &mut |p| bar.show(&p),
+        )
+        .map_err(Failure::failed)?
+        .ok_or_else(|| absent(entry))?;
         bar.finish();
         let place = locate(entry, folder, &caches).ok_or_else(|| absent(entry))?;
         reports.push(judge(entry, files, &place.path));
@@ -344,7 +359,10 @@ fn verify(name: &str, folder: &Path, json: bool) -> Result<(), Failure> {
         }
     }
     match reports.iter().find(|report| report.verdict == "failed") {
-        Some(bad) => Err(Failure::Failed(format!("{} is not what it should be: {}", bad.name, bad.reason))),
+        Some(bad) => Err(Failure::Failed(format!(
+            "{} is not what it should be: {}",
+            bad.name, bad.reason
+        ))),
         None => Ok(()),
     }
 }
@@ -376,7 +394,11 @@ fn judge(entry: &'static ModelEntry, files: Vec<Verified>, place: &Path) -> Repo
             }
             Err(why) => report.reason = why,
         }
-    } else if report.files.iter().all(|file| file.expectation == Some("published")) {
+    } else if report
+        .files
+        .iter()
+        .all(|file| file.expectation == Some("published"))
+    {
         report.verdict = "verified";
         report.reason = "all files have their published hashes".into();
     } else {
@@ -386,7 +408,10 @@ fn judge(entry: &'static ModelEntry, files: Vec<Verified>, place: &Path) -> Repo
 }
 
 fn show(report: &Report) -> Result<(), Failure> {
-    say(&format!("{}: {} ({})", report.name, report.verdict, report.reason))?;
+    say(&format!(
+        "{}: {} ({})",
+        report.name, report.verdict, report.reason
+    ))?;
     for file in &report.files {
         let state = match file.ok {
             Some(true) => "ok",

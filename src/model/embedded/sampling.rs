@@ -51,7 +51,13 @@ impl Picker {
     ) -> Option<usize> {
         let mut work = std::mem::take(&mut self.logits);
         work.clear();
-        work.extend(logits.iter().map(|logit| if logit.is_nan() { f32::NEG_INFINITY } else { *logit }));
+        work.extend(logits.iter().map(|logit| {
+            if logit.is_nan() {
+                f32::NEG_INFINITY
+            } else {
+                *logit
+            }
+        }));
         if penalise {
             self.penalise(&mut work);
         }
@@ -122,7 +128,9 @@ impl Picker {
                 return Some(*token);
             }
         }
-        candidates.get(count.saturating_sub(1)).map(|(token, _)| *token)
+        candidates
+            .get(count.saturating_sub(1))
+            .map(|(token, _)| *token)
     }
 
     /// A number from 0 up to but not including 1.
@@ -191,11 +199,20 @@ mod tests {
         let mut picker = picker(0.0, None, 0);
         let logits = [0.0, 5.0, f32::NAN, 3.0, 3.0];
         assert_eq!(picker.pick(&logits, false, &mut |_| true), Some(1));
-        assert_eq!(picker.pick(&logits, false, &mut |token| token != 1), Some(3));
+        assert_eq!(
+            picker.pick(&logits, false, &mut |token| token != 1),
+            Some(3)
+        );
         assert_eq!(picker.pick(&logits, false, &mut |_| false), None);
         let mut calls = 0;
-        picker.pick(&logits, false, &mut |_| { calls += 1; true });
-        assert_eq!(calls, 1, "the vocabulary was searched although the first token passed");
+        picker.pick(&logits, false, &mut |_| {
+            calls += 1;
+            true
+        });
+        assert_eq!(
+            calls, 1,
+            "the vocabulary was searched although the first token passed"
+        );
     }
 
     #[test]
@@ -221,7 +238,10 @@ mod tests {
         let counts = count(1);
         // Within five standard deviations of 7000, 2000, 1000.
         assert!(counts[0].abs_diff(7000) < 230, "{counts:?}");
-        assert!(counts[1].abs_diff(2000) < 200 && counts[2].abs_diff(1000) < 150, "{counts:?}");
+        assert!(
+            counts[1].abs_diff(2000) < 200 && counts[2].abs_diff(1000) < 150,
+            "{counts:?}"
+        );
         assert_eq!(count(1), counts);
         assert_ne!(count(2), counts);
         let mut nucleus = picker(1.0, Some(0.5), 3);

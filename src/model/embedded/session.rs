@@ -137,10 +137,16 @@ impl<'m> Session<'m> {
                 ),
             ));
         }
-        if self.context.as_ref().is_some_and(|context| context.n_ctx() >= needed) {
+        if self
+            .context
+            .as_ref()
+            .is_some_and(|context| context.n_ctx() >= needed)
+        {
             return Ok(());
         }
-        let size = needed.next_multiple_of(CONTEXT_STEP).min(window.max(needed));
+        let size = needed
+            .next_multiple_of(CONTEXT_STEP)
+            .min(window.max(needed));
         self.held.clear();
         // The old one first: two at once may not fit into memory.
         self.context = None;
@@ -156,14 +162,18 @@ impl<'m> Session<'m> {
             .model
             .new_context(backend()?, parameters)
             .map_err(|error| {
-                local(format!("there is no memory for a window of {size} tokens ({error})"))
+                local(format!(
+                    "there is no memory for a window of {size} tokens ({error})"
+                ))
             })?;
         self.context = Some(context);
         Ok(())
     }
 
     fn context(&mut self) -> Result<&mut LlamaContext<'m>, ModelError> {
-        self.context.as_mut().ok_or_else(|| local("the model has no context"))
+        self.context
+            .as_mut()
+            .ok_or_else(|| local("the model has no context"))
     }
 
     /// Keeps what the context already holds of these tokens and drops the rest. The last token is

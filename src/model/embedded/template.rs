@@ -39,7 +39,10 @@ pub fn render(template: Option<&str>, bos: &str, eos: &str, prompt: &Prompt) -> 
             match fill(template, bos, eos, &[("user", &joined)]) {
                 Ok(text) => Rendered {
                     text,
-                    note: Some("the chat template takes no system message; it was put before the question".into()),
+                    note: Some(
+                        "the chat template takes no system message; it was put before the question"
+                            .into(),
+                    ),
                 },
                 Err(error) => Rendered {
                     text: chatml(prompt),
@@ -54,14 +57,20 @@ pub fn render(template: Option<&str>, bos: &str, eos: &str, prompt: &Prompt) -> 
 }
 
 fn chatml(prompt: &Prompt) -> String {
-    let messages = [("system", prompt.system.as_str()), ("user", prompt.user.as_str())];
-    fill(CHATML, "", "", &messages).unwrap_or_else(|_| format!("{}\n\n{}\n", prompt.system, prompt.user))
+    let messages = [
+        ("system", prompt.system.as_str()),
+        ("user", prompt.user.as_str()),
+    ];
+    fill(CHATML, "", "", &messages)
+        .unwrap_or_else(|_| format!("{}\n\n{}\n", prompt.system, prompt.user))
 }
 
 fn fill(template: &str, bos: &str, eos: &str, messages: &[(&str, &str)]) -> Result<String, Error> {
     let mut environment = Environment::new();
     // As the Python library sets its Jinja up for chat templates.
-    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true);
+    let syntax = SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true);
     environment.set_syntax(syntax.build()?);
     environment.set_unknown_method_callback(pycompat::unknown_method_callback);
     environment.add_function("raise_exception", raise_exception);
@@ -109,7 +118,10 @@ mod tests {
         let template = "{{ bos_token }}{% for m in messages %}\n{% if not loop.first and m.role.upper() == 'X' %}{% break %}{% endif %}[{{ m['role'].strip() }}]{{ m.content.strip() }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}";
         let rendered = render(Some(template), "<s>", "</s>", &prompt());
         assert_eq!(rendered.note, None);
-        assert_eq!(rendered.text, "<s>[system]You answer.[user]Which?[assistant]");
+        assert_eq!(
+            rendered.text,
+            "<s>[system]You answer.[user]Which?[assistant]"
+        );
     }
 
     #[test]
@@ -119,14 +131,24 @@ mod tests {
         assert_eq!(rendered.text, "U:You answer.\n\nWhich?");
         assert!(rendered.note.unwrap().contains("no system message"));
         let silent = "{% for m in messages %}{% if m.role == 'user' %}U:{{ m.content }}{% endif %}{% endfor %}";
-        assert!(render(Some(silent), "", "", &prompt()).text.contains("You answer."));
+        assert!(
+            render(Some(silent), "", "", &prompt())
+                .text
+                .contains("You answer.")
+        );
     }
 
     #[test]
     fn chatml_steps_in_for_missing_broken_and_endless_templates() {
         let expected = "<|im_start|>system\nYou answer.<|im_end|>\n<|im_start|>user\nWhich?<|im_end|>\n<|im_start|>assistant\n";
-        let endless = "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}";
-        for template in [None, Some("{% if %}"), Some("{{ raise_exception('x') }}"), Some(endless)] {
+        let endless =
+            "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}";
+        for template in [
+            None,
+            Some("{% if %}"),
+            Some("{{ raise_exception('x') }}"),
+            Some(endless),
+        ] {
             let rendered = render(template, "", "", &prompt());
             assert_eq!(rendered.text, expected, "{template:?}");
             assert!(rendered.note.is_some());
@@ -135,7 +157,12 @@ mod tests {
 
     #[test]
     fn the_date_is_there_for_templates_that_show_it() {
-        let rendered = render(Some("{{ strftime_now('%Y') }} {{ messages[0].content }}"), "", "", &prompt());
+        let rendered = render(
+            Some("{{ strftime_now('%Y') }} {{ messages[0].content }}"),
+            "",
+            "",
+            &prompt(),
+        );
         assert!(rendered.text.starts_with("20"), "{}", rendered.text);
     }
 }

@@ -87,7 +87,10 @@ impl Worker {
 impl Drop for Worker {
     /// Waits for the thread: the library must not be computing while the process takes itself down.
     fn drop(&mut self) {
-        let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let running = self
+            .running
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(Running { jobs, thread }) = running.take() {
             drop(jobs);
             let _ = thread.join();

