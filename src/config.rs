@@ -95,7 +95,10 @@ pub struct ModelConfig {
     pub seed: Option<u64>,
     /// How the reply's shape is asked for: `none`, `json_object` or `json_schema`.
     pub response_format: Option<String>,
-    /// Further fields of the request body.
+    /// The body's field for `max_tokens`: `max_tokens` or `max_completion_tokens`.
+    pub max_tokens_field: Option<String>,
+    /// Further fields of the request body; `false` leaves out a field that would be sent
+    /// (`extra = { temperature = false }`).
     pub extra: BTreeMap<String, toml::Value>,
     /// Dollars per million prompt tokens.
     pub price_in: Option<f64>,

@@ -5,6 +5,7 @@ use std::io::Write;
 use serde::Serialize;
 
 use crate::cli::Failure;
+use crate::cli::settings::{self, Settings};
 use crate::config::{Config, Paths};
 
 /// Settings and folders of this process.
@@ -14,6 +15,57 @@ pub struct Environment {
     pub config: Config,
     /// Folders of this program.
     pub paths: Paths,
+    /// Where the settings came from.
+    pub settings: Settings,
+}
+
+impl Environment {
+    /// Reads the settings of this process: files, environment, working folder.
+    ///
+    /// # Errors
+    /// As [`settings::load`].
+    pub fn of_process() -> Result<Environment, Failure> {
+        let paths = settings::paths(&variable)?;
+        let folder = std::env::current_dir().unwrap_or_default();
+        let settings = settings::load(&paths, &folder, &variable)?;
+        Ok(Environment {
+            config: settings.config.clone(),
+            paths,
+            settings,
+        })
+    }
+}
+
+/// An environment variable, if it is set and readable.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Sends the log to a file in the state folder; `MEDRGB_LOG` sets what is kept (default `warn`). Without a
+/// writable folder there is no log.
+pub fn start_log(paths: &Paths) {
+    let Some(file) = log_file(paths) else { return };
+    let filter = tracing_subscriber::EnvFilter::try_from_env("MEDRGB_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(false)
+        .with_writer(file)
+        .try_init();
+}
+
+/// Opens the log for appending; a log over 4 MiB is started afresh.
+fn log_file(paths: &Paths) -> Option<std::fs::File> {
+    std::fs::create_dir_all(&paths.state).ok()?;
+    let path = paths.state.join("medrgb.log");
+    let large = std::fs::metadata(&path).is_ok_and(|meta| meta.len() > 4 << 20);
+    std::fs::OpenOptions::new()
+        .create(true)
+        .write(true)
+        .append(!large)
+        .truncate(large)
+        .open(path)
+        .ok()
 }
 
 /// Writes a line to standard output; a closed pipe ends the command quietly.

@@ -1,17 +1,228 @@
 //! `medrgb encode`.
 
+use std::io::{BufRead, BufReader};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use medrgb_encoder::Input;
+use serde::Deserialize;
+
 use crate::cli::Failure;
-use crate::cli::common::Environment;
+use crate::cli::common::{Environment, note};
+use crate::cli::encoder::{self, Backend};
+use crate::cli::progress::Line;
+use crate::retrieval::{encoders, npy};
 
 /// Arguments of `medrgb encode`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Encoder: a name or a folder.
+    #[arg(long, value_name = "NAME|FOLDER")]
+    pub encoder: String,
+    /// Which of the encoder's two sides (the same for symmetric encoders).
+    #[arg(long, value_enum)]
+    pub kind: Kind,
+    /// JSON lines: {"text"} or {"title","content"}.
+    #[arg(long, value_name = "FILE.jsonl")]
+    pub input: PathBuf,
+    /// NumPy file to write: 32-bit floats, one row per line of the input, in its order.
+    #[arg(long, value_name = "FILE.npy")]
+    pub out: PathBuf,
+    /// Where the encoder runs.
+    #[arg(long, value_enum)]
+    pub backend: Option<Backend>,
+    /// Longest input in tokens; without it the encoder's own limit.
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<usize>,
+}
+
+/// `--kind`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// Queries: lines {"text"}
+    Query,
+    /// Documents: lines {"title","content"}, encoded as the encoder wants a pair, or {"text"}
+    Article,
+}
+
+/// A line of the input.
+#[derive(Debug, PartialEq)]
+enum Record {
+    Text(String),
+    Pair { title: String, content: String },
+}
+
+#[derive(Deserialize)]
+struct Fields {
+    text: Option<String>,
+    title: Option<String>,
+    content: Option<String>,
+}
+
+impl Record {
+    fn parse(line: &str, kind: Kind) -> Result<Record, String> {
+        let fields: Fields =
+            serde_json::from_str(line).map_err(|error| format!("not a record: {error}"))?;
+        match (fields.text, fields.title, fields.content) {
+            (Some(text), None, None) => Ok(Record::Text(text)),
+            (Some(_), _, _) => {
+                Err("it has \"text\" and \"title\" or \"content\"; give one form".into())
+            }
+            (None, title, Some(content)) if kind == Kind::Article => Ok(Record::Pair {
+                title: title.unwrap_or_default(),
+                content,
+            }),
+            (None, _, Some(_)) => Err(
+                "a query needs \"text\"; \"title\" and \"content\" are for --kind article".into(),
+            ),
+            (None, _, None) => Err("expected \"text\", or \"title\" and \"content\"".into()),
+        }
+    }
+
+    fn input(&self) -> Input<'_> {
+        match self {
+            Record::Text(text) => Input::Query(text),
+            Record::Pair { title, content } => Input::Article { title, content },
+        }
+    }
+}
 
 /// Runs the command.
 ///
 /// # Errors
 /// [`Failure`] with one clear sentence.
 pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
-    let _ = (args, environment);
-    Err(Failure::Failed("not built yet".into()))
+    let records = read(&args.input, args.kind)?;
+    let folders = encoder::folders(Some(&args.encoder), environment)?
+        .ok_or_else(|| Failure::failed(crate::retrieval::NO_ENCODER))?;
+    let folder = match args.kind {
+        Kind::Query => &folders.query,
+        Kind::Article => &folders.article,
+    };
+    if folders.stand_in {
+        note(&format!(
+            "{} stands in for MedCPT, whose weights are not here",
+            folders.name
+        ));
+    }
+    let backend = encoder::backend(args.backend, environment)?;
+    let encoder = encoders::open(folder, backend, args.max_tokens).map_err(Failure::failed)?;
+    for text in &encoder.info().notes {
+        note(text);
+    }
+    let inputs: Vec<Input<'_>> = records.iter().map(Record::input).collect();
+    let data = if inputs.is_empty() {
+        Vec::new()
+    } else {
+        let line = Line::new();
+        let mut tell = |at: medrgb_encoder::Progress| -> ControlFlow<()> {
+            line.at("encoding", at.done, at.total)
+        };
+        encoder
+            .encode(&inputs, &mut tell)
+            .map_err(Failure::failed)?
+            .0
+            .data
+    };
+    npy::write(&args.out, records.len(), encoder.info().dim, &data).map_err(Failure::failed)?;
+    note(&format!(
+        "{}: {} rows of {} numbers",
+        args.out.display(),
+        records.len(),
+        encoder.info().dim
+    ));
+    Ok(())
+}
+
+/// Reads all records. Empty lines at the end are no records; elsewhere they are errors, since rows and
+/// lines must go together.
+fn read(path: &Path, kind: Kind) -> Result<Vec<Record>, Failure> {
+    let file = std::fs::File::open(path)
+        .map_err(|error| Failure::Failed(format!("{} can't be read: {error}", path.display())))?;
+    let mut records = Vec::new();
+    let mut empty_line = None;
+    for (index, line) in BufReader::new(file).split(b'\n').enumerate() {
+        let at =
+            |what: &str| Failure::Failed(format!("{}, line {}: {what}", path.display(), index + 1));
+        let bytes = line.map_err(|error| at(&format!("can't be read: {error}")))?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| at("not UTF-8 text"))?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim();
+        if text.is_empty() {
+            empty_line.get_or_insert(index + 1);
+            continue;
+        }
+        if let Some(empty) = empty_line {
+            return Err(Failure::Failed(format!(
+                "{}, line {empty}: empty; every line must be a record, so that rows and lines go together",
+                path.display()
+            )));
+        }
+        records.push(Record::parse(text, kind).map_err(|what| at(&what))?);
+    }
+    Ok(records)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+
+    fn read_text(text: &[u8], kind: Kind) -> Result<Vec<Record>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("in.jsonl");
+        std::fs::write(&path, text).unwrap();
+        read(&path, kind).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn records_keep_their_order_and_unknown_fields_are_skipped() {
+        let records = read_text(
+            b"\xef\xbb\xbf{\"text\":\"a\",\"id\":7}\r\n{\"title\":\"t\",\"content\":\"c\"}\n{\"content\":\"d\"}\n\n",
+            Kind::Article,
+        )
+        .unwrap();
+        let pair = |title: &str, content: &str| Record::Pair {
+            title: title.into(),
+            content: content.into(),
+        };
+        assert_eq!(
+            records,
+            [Record::Text("a".into()), pair("t", "c"), pair("", "d")]
+        );
+        assert_eq!(read_text(b"", Kind::Query).unwrap(), []);
+    }
+
+    #[test]
+    fn bad_lines_are_named() {
+        for (text, kind, expected) in [
+            (
+                b"{\"text\":\"a\"}\nnonsense".as_slice(),
+                Kind::Query,
+                "line 2: not a record",
+            ),
+            (
+                b"{\"text\":\"a\"}\n\n{\"text\":\"b\"}",
+                Kind::Query,
+                "line 2: empty",
+            ),
+            (b"{\"title\":\"a\"}", Kind::Article, "line 1: expected"),
+            (
+                b"{\"title\":\"a\",\"content\":\"b\"}",
+                Kind::Query,
+                "line 1: a query needs",
+            ),
+            (
+                b"{\"text\":\"a\",\"content\":\"b\"}",
+                Kind::Article,
+                "line 1: it has",
+            ),
+            (b"{\"text\":3}", Kind::Query, "line 1: not a record"),
+            (b"{\"text\":\"\xff\"}", Kind::Query, "line 1: not UTF-8"),
+        ] {
+            let message = read_text(text, kind).unwrap_err();
+            assert!(message.contains(expected), "{message}");
+        }
+        assert!(read(Path::new("no/such/file"), Kind::Query).is_err());
+    }
 }

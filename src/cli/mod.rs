@@ -4,10 +4,14 @@ pub mod ask;
 pub mod common;
 pub mod completions;
 pub mod compose;
+pub mod condition;
 pub mod config;
 pub mod doctor;
 pub mod encode;
+pub mod encoder;
+pub mod explore;
 pub mod models;
+pub mod progress;
 pub mod score;
 pub mod search;
 pub mod settings;
@@ -16,6 +20,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use crate::domain::text;
 
 /// Why a command did not do what was asked. The texts are one clear sentence each.
 #[derive(Debug, thiserror::Error)]
@@ -45,9 +51,14 @@ impl Failure {
 
 /// Does a language model answer medical questions reliably when the retrieved documents are noisy or wrong?
 ///
-/// Without a command this opens the explorer.
+/// Without a command this opens the explorer on a dataset folder (or on the built-in sample benchmark).
 #[derive(Debug, Parser)]
-#[command(name = "medrgb", version, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "medrgb",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  medrgb                      open the explorer on the sample benchmark\n  medrgb my-set/              open it on a dataset folder\n  medrgb compose --question sample-bioasq-1 --scenario robustness --docs 5 --p 60\n  medrgb doctor               what works on this machine\n\nExit codes: 0 done, 1 failed, 2 wrong use."
+)]
 pub struct Cli {
     /// Dataset folder to open; without it the sample benchmark.
     pub path: Option<PathBuf>,
@@ -79,8 +90,47 @@ pub enum Command {
     Completions(completions::Args),
 }
 
-/// Runs the program with the process's arguments.
+/// Runs the program with the process's arguments and gives its exit code: 0 done (also when the reader
+/// of the output went away), 1 failed, 2 wrong use.
 pub fn main() -> ExitCode {
-    let _ = Cli::parse();
-    ExitCode::SUCCESS
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to standard output with code 0; a closed pipe is no failure.
+            let code = if error.use_stderr() { 2 } else { 0 };
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    match start(cli) {
+        Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
+        Err(failure) => {
+            common::note(&format!("medrgb: {}", text::clean(&failure.to_string())));
+            ExitCode::from(if matches!(failure, Failure::Usage(_)) {
+                2
+            } else {
+                1
+            })
+        }
+    }
+}
+
+fn start(cli: Cli) -> Result<(), Failure> {
+    if let Some(Command::Completions(args)) = cli.command {
+        return completions::run(args);
+    }
+    let environment = common::Environment::of_process()?;
+    common::start_log(&environment.paths);
+    match cli.command {
+        None => explore::run(cli.path, &environment),
+        Some(Command::Compose(args)) => compose::run(args, &environment),
+        Some(Command::Ask(args)) => ask::run(args, &environment),
+        Some(Command::Score(args)) => score::run(args, &environment),
+        Some(Command::Search(args)) => search::run(args, &environment),
+        Some(Command::Encode(args)) => encode::run(args, &environment),
+        Some(Command::Models(args)) => models::run(args, &environment),
+        Some(Command::Doctor(args)) => doctor::run(args, &environment),
+        Some(Command::Config(args)) => config::run(args, &environment),
+        Some(Command::Completions(args)) => completions::run(args),
+    }
 }

@@ -1,4 +1,6 @@
-//! Files: dataset folders, saved replies, the run store.
+//! Files: dataset folders, prompt folders, saved replies, the run store.
 
 pub mod dataset;
+pub mod predictions;
+pub mod prompts;
 pub mod store;

@@ -2,8 +2,11 @@
 
 pub mod answer;
 pub mod context;
+pub mod definition;
+pub mod normalize;
 pub mod passage;
 pub mod prompt;
 pub mod question;
 pub mod score;
+pub mod stats;
 pub mod text;

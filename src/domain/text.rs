@@ -1,28 +1,107 @@
 //! Text that comes from outside: cleaning before it is shown, normalising before it is compared.
 
+use std::iter::Peekable;
+use std::str::Chars;
+
+use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
+
+/// The longest escape sequence (in characters) that is taken for one; a stray start without its end must
+/// not swallow the rest of a document.
+const LONGEST_SEQUENCE: usize = 512;
 
 /// Removes everything that could drive a terminal: escape sequences, control characters (tabs become
 /// spaces, line ends become `\n`), bidirectional overrides and other invisible format characters that
 /// change how a line is displayed. Combining marks and joiners stay.
 pub fn clean(text: &str) -> String {
+    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n');
+    if text.bytes().all(plain) {
+        return text.to_owned();
+    }
     let needs = |c: char| (c.is_control() && c != '\n') || is_display_control(c);
     if !text.chars().any(needs) {
         return text.to_owned();
     }
-    let unified = text
-        .replace("\r\n", "\n")
-        .replace('\r', "\n")
-        .replace('\t', "    ");
-    strip_ansi_escapes::strip_str(&unified)
-        .chars()
-        .filter(|&c| c == '\n' || !(c.is_control() || is_display_control(c)))
-        .collect()
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\n' => out.push('\n'),
+            '\r' => {
+                rest.next_if_eq(&'\n');
+                out.push('\n');
+            }
+            // Next line, vertical tab, form feed, line and paragraph separator.
+            '\u{85}' | '\u{b}' | '\u{c}' | '\u{2028}' | '\u{2029}' => out.push('\n'),
+            '\t' => out.push_str("    "),
+            '\u{1b}' => skip_escape(&mut rest),
+            '\u{9b}' => skip_control_sequence(&mut rest, true),
+            c if c.is_control() || is_display_control(c) => {}
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// Characters that reorder or hide text on screen.
 fn is_display_control(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Skips what follows an ESC.
+fn skip_escape(rest: &mut Peekable<Chars<'_>>) {
+    match rest.peek() {
+        Some('[') => {
+            rest.next();
+            skip_control_sequence(rest, false);
+        }
+        // Operating system command, device control string, start of string, privacy message, application
+        // command: text up to BEL or ESC \.
+        Some(']' | 'P' | 'X' | '^' | '_') => skip_string(rest),
+        // Intermediate bytes and a final one, as in ESC ( B.
+        Some(' '..='/') => {
+            while rest.next_if(|c| matches!(c, ' '..='/')).is_some() {}
+            rest.next_if(|c| matches!(c, '0'..='~'));
+        }
+        Some('0'..='~') => {
+            rest.next();
+        }
+        _ => {}
+    }
+}
+
+/// Skips parameters and the final character of a control sequence, if that is what follows.
+/// `needs_parameter`: a lone U+009B is more often a broken quotation mark than the start of a sequence.
+fn skip_control_sequence(rest: &mut Peekable<Chars<'_>>, needs_parameter: bool) {
+    let mut ahead = rest.clone();
+    let mut parameters = 0;
+    while parameters < LONGEST_SEQUENCE && ahead.next_if(|c| matches!(c, ' '..='?')).is_some() {
+        parameters += 1;
+    }
+    let complete = ahead.next_if(|c| matches!(c, '@'..='~')).is_some();
+    if complete && (parameters > 0 || !needs_parameter) {
+        *rest = ahead;
+    }
+}
+
+/// Skips a control string if its end comes soon enough.
+fn skip_string(rest: &mut Peekable<Chars<'_>>) {
+    let mut ahead = rest.clone();
+    for _ in 0..LONGEST_SEQUENCE {
+        match ahead.next() {
+            Some('\u{7}' | '\u{9c}') => {
+                *rest = ahead;
+                return;
+            }
+            Some('\u{1b}') => {
+                ahead.next_if_eq(&'\\');
+                *rest = ahead;
+                return;
+            }
+            Some(_) => {}
+            None => return,
+        }
+    }
 }
 
 /// White space collapsed to single spaces, ends trimmed.
@@ -32,12 +111,52 @@ pub fn collapse(text: &str) -> String {
 
 /// The form in which two documents count as the same text: NFKC, lower case, white space collapsed.
 pub fn document_key(text: &str) -> String {
-    collapse(&text.nfkc().collect::<String>().to_lowercase())
+    let mut key = String::with_capacity(text.len());
+    if text.is_ascii() {
+        let mut space = false;
+        for byte in text.bytes() {
+            // Unlike `u8::is_ascii_whitespace`, Unicode counts the vertical tab as white space.
+            if byte.is_ascii_whitespace() || byte == b'\x0b' {
+                space = !key.is_empty();
+                continue;
+            }
+            if std::mem::take(&mut space) {
+                key.push(' ');
+            }
+            key.push(char::from(byte.to_ascii_lowercase()));
+        }
+        return key;
+    }
+    // Word by word, so that only words outside ASCII pay for normalising; NFKC never joins across a space.
+    for word in text.split_ascii_whitespace() {
+        if !key.is_empty() {
+            key.push(' ');
+        }
+        if word.is_ascii() {
+            key.push_str(&word.to_ascii_lowercase());
+        } else {
+            key.push_str(&collapse(&word.nfkc().collect::<String>().to_lowercase()));
+        }
+    }
+    // A word may normalise to nothing or to white space, or hold other white space (vertical tab).
+    if key.contains("  ") || key.ends_with(' ') || key.contains('\u{b}') {
+        key = collapse(&key);
+    }
+    key
+}
+
+/// A hash of [`document_key`]: the first 128 bits of its SHA-256.
+pub fn text_key(text: &str) -> u128 {
+    let digest = Sha256::digest(document_key(text).as_bytes());
+    digest[..16]
+        .iter()
+        .fold(0, |key, &byte| (key << 8) | u128::from(byte))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn escape_sequences_and_overrides_are_removed() {
@@ -46,11 +165,46 @@ mod tests {
             "ab    c\nde"
         );
         assert_eq!(clean("\u{1b}]0;title\u{7}x\u{9b}2Jy"), "xy");
+        assert_eq!(clean("\u{1b}]8;;http://x\u{1b}\\link"), "link");
+        assert_eq!(clean("\u{1b}(Ba\u{1b}cb\u{1b}"), "ab");
         assert_eq!(clean("é e\u{301} 中 \u{3b1}"), "é e\u{301} 中 \u{3b1}");
+    }
+
+    #[test]
+    fn text_around_a_stray_control_character_survives() {
+        // Quotation marks read in the wrong encoding leave C1 controls behind.
+        assert_eq!(clean("â\u{80}\u{9d}yesâ\u{80}\u{98} no"), "âyesâ no");
+        assert_eq!(clean("a\u{9b}bc"), "abc");
+        assert_eq!(
+            clean("a \u{1b}]never closed. The rest"),
+            "a ]never closed. The rest"
+        );
+        assert_eq!(clean("one\u{2028}two\u{c}three"), "one\ntwo\nthree");
     }
 
     #[test]
     fn document_keys_ignore_case_and_spacing() {
         assert_eq!(document_key(" A\u{a0}b\n C"), document_key("a B c"));
+        assert_eq!(document_key("ﬁne Ⅳ"), "fine iv");
+    }
+
+    proptest! {
+        #[test]
+        fn cleaned_text_has_no_control_characters_and_stays_clean(text in any::<String>()) {
+            let cleaned = clean(&text);
+            prop_assert!(cleaned.chars().all(|c| c == '\n' || !(c.is_control() || is_display_control(c))));
+            prop_assert_eq!(clean(&cleaned), cleaned.clone());
+        }
+
+        #[test]
+        fn the_quick_key_of_ascii_is_the_defined_one(text in "[ -~\t\r\n\u{b}\u{1c}]{0,30}") {
+            prop_assert_eq!(document_key(&text), collapse(&text.to_lowercase()));
+        }
+
+        #[test]
+        fn the_quick_document_key_is_the_defined_one(text in "[ a-zA-ZÄé\u{308}\u{a8}\u{a0}ﬁσΣ\u{b}\u{3000}\n]{0,30}") {
+            let defined = collapse(&text.nfkc().collect::<String>().to_lowercase());
+            prop_assert_eq!(document_key(&text), defined);
+        }
     }
 }

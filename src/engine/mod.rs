@@ -3,3 +3,5 @@
 pub mod ask;
 pub mod instance;
 pub mod job;
+pub mod models;
+pub mod search;

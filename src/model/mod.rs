@@ -15,7 +15,14 @@ pub use error::{FailureKind, ModelError};
 pub mod embedded;
 pub mod error;
 pub mod fetch;
+pub mod http;
+pub mod open;
+pub mod presets;
 pub mod registry;
+pub mod replay;
+pub mod schema;
+pub mod select;
+pub mod tokens;
 
 /// Sampling settings of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

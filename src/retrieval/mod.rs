@@ -1,10 +1,22 @@
 //! Live retrieval over documents: encoder, exact and HNSW vector search, BM25, fusion.
 //! [`Retriever::search`] is the door.
 
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+pub mod embed;
+pub mod encoders;
+pub mod exact;
+pub mod fusion;
+pub mod lexical;
+pub mod map;
+pub mod npy;
+pub mod vector;
 
+mod checkpoint;
+mod retriever;
+mod sealed;
+
+use std::path::PathBuf;
+
+pub use retriever::{NO_ENCODER, Progress, Retriever, recall_of};
 use serde::{Deserialize, Serialize};
 
 /// How to search.
@@ -68,6 +80,9 @@ pub struct Found {
     pub hits: Vec<Hit>,
     /// What it took.
     pub timing_ms: SearchTiming,
+    /// The query's vector, for the map; `None` where the method needs none.
+    #[serde(skip)]
+    pub query_embedding: Option<Vec<f32>>,
 }
 
 /// Progress of building an index.
@@ -127,44 +142,9 @@ pub struct EncoderFolders {
 #[error("{0}")]
 pub struct RetrievalError(pub String);
 
-/// Searches one corpus. Safe to share between threads.
-#[derive(Debug)]
-pub struct Retriever {}
-
-impl Retriever {
-    /// Builds the BM25 index and, with an encoder, vectors and HNSW; embeddings are cached under
-    /// `cache` by document text and encoder, so that the second opening is fast. Blocking: call from
-    /// a thread of its own. `progress` returns `Break` to cancel.
-    ///
-    /// # Errors
-    /// [`RetrievalError`] when building fails or is cancelled.
-    pub fn build(
-        documents: Vec<CorpusDocument>,
-        encoder: Option<&EncoderFolders>,
-        backend: medrgb_encoder::BackendChoice,
-        cache: Option<&Path>,
-        progress: &mut dyn FnMut(BuildProgress) -> ControlFlow<()>,
-    ) -> Result<Arc<Retriever>, RetrievalError> {
-        let _ = (documents, encoder, backend, cache, progress);
-        Err(RetrievalError("no".into()))
-    }
-
-    /// What the index is made of.
-    pub fn info(&self) -> IndexInfo {
-        IndexInfo {
-            documents: 0,
-            encoder: None,
-            recall_at_10: None,
-            notice: None,
-        }
-    }
-
-    /// The `k` best documents for a query.
-    ///
-    /// # Errors
-    /// [`RetrievalError`] where the method needs an encoder and there is none.
-    pub fn search(&self, query: &str, method: Method, k: usize) -> Result<Found, RetrievalError> {
-        let _ = (query, method, k);
-        Err(RetrievalError("no".into()))
+impl RetrievalError {
+    /// The user stopped it; what was finished is kept where there is a cache.
+    pub fn cancelled() -> RetrievalError {
+        RetrievalError("cancelled; what is encoded so far is kept in the cache".into())
     }
 }

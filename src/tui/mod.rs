@@ -1,1 +1,100 @@
 //! The explorer: a pure machine (`update`) with views that are functions of its state.
+//!
+//! Inner rule: `view → app, theme, keymap, widgets`, never `update` or `effects`; only `effects` and the
+//! loop touch the engine.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::domain::prompt::Templates;
+use crate::model::{ChatModel, ModelError, Sampling};
+use crate::retrieval::EncoderFolders;
+use crate::tui::theme::ColorDepth;
+
+pub mod app;
+pub mod command;
+pub mod effects;
+pub mod keymap;
+pub mod message;
+pub mod terminal;
+pub mod theme;
+pub mod update;
+pub mod view;
+pub mod widgets;
+
+mod run;
+
+pub use run::run;
+
+/// The dataset to open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A dataset folder.
+    Folder(PathBuf),
+    /// The sample that is built into the program.
+    Sample,
+}
+
+/// Opens a model; called off the draw path, and again after a failure when the user asks again.
+pub type OpenModel = Arc<dyn Fn() -> Result<Arc<dyn ChatModel>, ModelError> + Send + Sync>;
+
+/// Finds an encoder; called off the draw path. `Ok(None)` or an error leaves BM25, and the text says why.
+pub type FindEncoder = Arc<dyn Fn() -> Result<Option<EncoderFolders>, String> + Send + Sync>;
+
+/// The model to ask.
+#[derive(Clone)]
+pub struct ModelChoice {
+    /// Name shown before it is opened.
+    pub name: String,
+    /// How to open it.
+    pub open: OpenModel,
+}
+
+/// Everything the explorer starts with.
+#[derive(Clone)]
+pub struct Setup {
+    /// Read after the first frame.
+    pub dataset: Source,
+    /// Opened after the first frame.
+    pub model: ModelChoice,
+    /// Sampling settings of every call.
+    pub sampling: Sampling,
+    /// Name of the run under which replies are stored.
+    pub run: String,
+    /// The run store; `None` keeps replies in memory only.
+    pub store: Option<PathBuf>,
+    /// Prompt templates.
+    pub templates: Templates,
+    /// Looked for when the retrieval screen is opened.
+    pub encoder: FindEncoder,
+    /// Where the encoder runs.
+    pub backend: medrgb_encoder::BackendChoice,
+    /// Folder for embeddings; `None` keeps nothing.
+    pub cache: Option<PathBuf>,
+    /// Hits per list on the retrieval screen.
+    pub hits: usize,
+    /// Theme name, or `auto`.
+    pub theme: String,
+    /// Folder with the user's themes.
+    pub themes: Option<PathBuf>,
+    /// Colours to use; `None` finds out from the environment. `NO_COLOR` is [`ColorDepth::None`].
+    pub colors: Option<ColorDepth>,
+    /// Keys that differ from the table: command name → keys.
+    pub keys: BTreeMap<String, Vec<String>>,
+    /// Whether the mouse is captured from the start.
+    pub mouse: bool,
+}
+
+/// The explorer can't run.
+#[derive(Debug, thiserror::Error)]
+pub enum TuiError {
+    /// Standard input or output is no terminal.
+    #[error(
+        "the explorer needs a terminal, but standard {0} is not one; `medrgb compose`, `ask` and `search` work without"
+    )]
+    NotATerminal(&'static str),
+    /// The terminal failed.
+    #[error("the terminal can't be used: {0}")]
+    Terminal(#[from] std::io::Error),
+}

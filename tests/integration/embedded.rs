@@ -9,7 +9,8 @@ use medrgb::domain::answer::{Ending, ReplyShape};
 use medrgb::domain::context::Scenario;
 use medrgb::domain::prompt::Prompt;
 use medrgb::model::embedded::grammar::Grammar;
-use medrgb::model::embedded::{EmbeddedModel, EmbeddedSource, EmbeddedSpec, open};
+use medrgb::model::embedded::{EmbeddedModel, open};
+use medrgb::model::select::{EmbeddedSource, EmbeddedSpec};
 use medrgb::model::{
     BackendKind, ChatModel, ChatRequest, Delta, FailureKind, ModelError, Reply, Sampling,
 };

@@ -1,4 +1,23 @@
+//! Integration tests: one module per subject.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr
+)]
+
+mod ask;
+mod compose;
 mod embedded;
+mod http;
+mod import_rule;
 mod models;
+mod pty;
+mod retrieval;
+mod score;
+mod screens;
+mod sse_server;
+mod tiny_bert;
 #[cfg(feature = "embedded")]
 mod tiny_gguf;

@@ -1,15 +1,35 @@
 //! Text encoders of the BERT family: a Hugging Face folder in, embeddings out.
+//!
+//! [`Encoder::open`] reads a folder and picks a device; [`Encoder::encode`] turns texts into rows of
+//! `f32`. The map, floor by floor:
+//!
+//! - `error`, `config` (config.json), `pooling` (sentence-transformers files): what a folder says;
+//! - `weights` (safetensors and PyTorch files), `tokens` (word pieces): what a folder holds;
+//! - `batch`, `kernels` (the one file with `unsafe`), `ops`, `model`: the forward pass;
+//! - `backend` (probing), `run` (CPU workers, GPU loop), `encoder`: the public door.
+//!
+//! No burn type leaves this crate, so that a change elsewhere never compiles burn's generics again.
 
-/// Which backend to use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum BackendChoice {
-    /// The first that works: CUDA, wgpu, CPU.
-    #[default]
-    Auto,
-    /// NVIDIA.
-    Cuda,
-    /// Vulkan, Metal, DX12.
-    Wgpu,
-    /// The processor.
-    Cpu,
-}
+mod backend;
+mod batch;
+mod config;
+mod encoder;
+mod error;
+mod kernels;
+mod model;
+mod ops;
+mod pooling;
+#[cfg(any(feature = "wgpu", feature = "cuda", test))]
+mod quiet;
+mod run;
+mod tokens;
+mod weights;
+
+#[cfg(test)]
+mod tests;
+
+pub use backend::{Backend, BackendChoice, BackendInfo, Probe, probe};
+pub use encoder::{Embeddings, Encoder, EncoderInfo, Input, OpenOptions, Progress, Timing};
+pub use error::EncoderError;
+pub use pooling::Pooling;
+pub use tokens::TokenIds;

@@ -17,6 +17,7 @@ use crate::model::embedded::session::Limits;
 use crate::model::embedded::worker::{Event, Job, Worker};
 use crate::model::fetch::{HubCaches, locate};
 use crate::model::registry::{self, ModelEntry, Purpose};
+use crate::model::select::{EmbeddedSource, EmbeddedSpec};
 use crate::model::{
     BackendKind, ChatModel, ChatRequest, Delta, FailureKind, ModelError, ModelIdentity, Reply,
     Timing, Usage, millis,
@@ -32,26 +33,6 @@ mod worker;
 mod writer;
 
 pub use sampling::REPEAT_PENALTY;
-
-/// Which embedded model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EmbeddedSpec {
-    /// The name shown and stored.
-    pub name: String,
-    /// A known model, or a file.
-    pub source: EmbeddedSource,
-    /// Context window in tokens, where the config sets one.
-    pub window: Option<u32>,
-}
-
-/// Where an embedded model comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EmbeddedSource {
-    /// A model that `medrgb models list` names.
-    Known(String),
-    /// A GGUF file of the user.
-    File(PathBuf),
-}
 
 /// Window where neither the config nor the model sets a smaller one: beyond it a prompt takes
 /// minutes on a processor and the context hundreds of megabytes.

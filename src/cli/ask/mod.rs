@@ -1,0 +1,280 @@
+//! `medrgb ask`.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::Failure;
+use crate::cli::common::{Environment, note, say, say_json, write_out};
+use crate::cli::condition::ConditionArgs;
+use crate::data::prompts;
+use crate::data::store::{ReplyRecord, Store};
+use crate::domain::prompt::Templates;
+use crate::domain::text::{clean, collapse};
+use crate::engine::ask::{AskEvent, AskRequest, ask};
+use crate::engine::instance::instance;
+use crate::engine::models::{open_model, store_file};
+use crate::model::Sampling;
+use crate::model::select::sampling;
+
+mod show;
+
+/// Arguments of `medrgb ask`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  medrgb ask --question ID --scenario sufficiency --docs 5 --p 60
+      asks the model of the config, or the embedded one, about the built-in sample
+  OPENAI_API_KEY=… medrgb ask --dataset FOLDER --question ID --model openai:gpt-4o-mini --json
+      one JSON object with context, reply, scores, usage and timing
+  medrgb ask --question ID --model openai:MODEL --base-url http://localhost:8000/v1
+      a server of your own
+
+Ctrl-C stops; what has come is stored and marked as interrupted.")]
+pub struct Args {
+    /// Which instance is asked.
+    #[command(flatten)]
+    pub condition: ConditionArgs,
+
+    /// A name of the config, openai:MODEL, embedded[:NAME|:FILE.gguf] or replay:RUN
+    #[arg(long, short = 'm', value_name = "MODEL")]
+    pub model: Option<String>,
+
+    /// Address of an OpenAI-compatible server, such as http://localhost:8000/v1
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<String>,
+
+    /// Most tokens of the reply
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_tokens: Option<u32>,
+
+    /// Sampling temperature; 0 is greedy
+    #[arg(long, value_name = "T", value_parser = temperature)]
+    pub temperature: Option<f64>,
+
+    /// Name of the run that the reply is stored under
+    #[arg(long, value_name = "NAME", default_value = "ask", value_parser = run_name)]
+    pub run: String,
+
+    /// Store nothing
+    #[arg(long)]
+    pub no_store: bool,
+
+    /// Print one JSON object at the end and nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn temperature(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.0..=10.0).contains(&value) => Ok(value),
+        _ => Err("a number from 0 to 10 is expected".to_owned()),
+    }
+}
+
+fn run_name(text: &str) -> Result<String, String> {
+    let name = collapse(&clean(text));
+    match name.is_empty() {
+        true => Err("a name is expected".to_owned()),
+        false => Ok(name),
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`] with one clear sentence.
+pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
+    let request = request(&args, environment)?;
+    let model = Arc::clone(&request.model);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Failed(format!("the runtime can't be started: {error}")))?;
+    let cancel = CancellationToken::new();
+    let mut screen = Screen::new(args.json, cancel.clone());
+    let record = runtime.block_on(async {
+        let signals = tokio::spawn(cancel_on_signal(cancel.clone()));
+        let record = ask(request, &cancel, &mut |event| {
+            screen.take(event);
+            Ok(())
+        })
+        .await;
+        signals.abort();
+        record
+    });
+    screen.finish()?;
+    let record = record.map_err(Failure::Failed)?;
+    let cost = show::cost(&record, name_of(&args, environment), environment);
+    match args.json {
+        true => say_json(&show::json(&record, cost))?,
+        false => say(&show::text(&record, model.identity(), cost))?,
+    }
+    if !args.json {
+        say_where(&args, environment, &record);
+    }
+    verdict(&record, cancel.is_cancelled())
+}
+
+/// Everything that asking needs; fails before any model is called.
+fn request(args: &Args, environment: &Environment) -> Result<AskRequest, Failure> {
+    let config = &environment.config;
+    let condition = args.condition.condition()?;
+    let templates = match &config.prompts {
+        Some(folder) => prompts::open(folder).map_err(Failure::failed)?,
+        None => Templates::default(),
+    };
+    let dataset = args.condition.open_dataset()?;
+    let instance = instance(&dataset, &templates, &args.condition.question, &condition)
+        .map_err(Failure::failed)?;
+    let name = name_of(args, environment);
+    let model = open_model(name, args.base_url.as_deref(), config, &environment.paths)
+        .map_err(Failure::failed)?;
+    let store = match args.no_store {
+        true => None,
+        false => Some(Store::open(&store_file(&environment.paths)).map_err(Failure::failed)?),
+    };
+    let general = sampling(name, config);
+    Ok(AskRequest {
+        instance,
+        dataset: (dataset.name.clone(), dataset.fingerprint.clone()),
+        model,
+        sampling: Sampling {
+            max_tokens: args.max_tokens.unwrap_or(general.max_tokens),
+            temperature: args.temperature.unwrap_or(general.temperature),
+            ..general
+        },
+        run: args.run.clone(),
+        store,
+    })
+}
+
+fn name_of<'a>(args: &'a Args, environment: &'a Environment) -> &'a str {
+    args.model.as_deref().unwrap_or(&environment.config.model)
+}
+
+/// Cancels on Ctrl-C and, on Unix, when the process is told to end.
+async fn cancel_on_signal(cancel: CancellationToken) {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let Ok(mut terminate) = signal(SignalKind::terminate()) else {
+            return;
+        };
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
+    }
+    #[cfg(not(unix))]
+    if tokio::signal::ctrl_c().await.is_err() {
+        return;
+    }
+    cancel.cancel();
+}
+
+/// Writes what comes: the reply's text to standard output, the rest to standard error.
+struct Screen {
+    json: bool,
+    /// Whether progress may be written: only where a person looks on.
+    progress: bool,
+    cancel: CancellationToken,
+    thinking: bool,
+    written: bool,
+    line_open: bool,
+    trouble: Option<Failure>,
+}
+
+impl Screen {
+    fn new(json: bool, cancel: CancellationToken) -> Screen {
+        Screen {
+            json,
+            progress: std::io::stderr().is_terminal(),
+            cancel,
+            thinking: false,
+            written: false,
+            line_open: false,
+            trouble: None,
+        }
+    }
+
+    fn take(&mut self, event: AskEvent) {
+        match event {
+            AskEvent::Text(text) if !self.json => self.write(&clean(&text)),
+            AskEvent::Status(status) if self.progress && !self.written => {
+                note(&collapse(&clean(&status)));
+            }
+            AskEvent::Reasoning(_) if self.progress && !self.thinking => {
+                self.thinking = true;
+                note("the model is thinking");
+            }
+            AskEvent::Restart => {
+                if self.line_open {
+                    self.write("\n");
+                }
+                self.thinking = false;
+                self.written = false;
+                note("the attempt broke off; what follows is a new reply from its beginning");
+            }
+            _ => {}
+        }
+    }
+
+    fn write(&mut self, text: &str) {
+        if text.is_empty() || self.trouble.is_some() {
+            return;
+        }
+        self.written = true;
+        self.line_open = !text.ends_with('\n');
+        if let Err(failure) = write_out(text) {
+            // Nobody reads on: stop the model, store what has come.
+            self.cancel.cancel();
+            self.trouble = Some(failure);
+        }
+    }
+
+    /// Ends the reply's last line.
+    fn finish(mut self) -> Result<(), Failure> {
+        if self.line_open {
+            self.write("\n");
+        }
+        self.trouble.map_or(Ok(()), Err)
+    }
+}
+
+fn say_where(args: &Args, environment: &Environment, record: &ReplyRecord) {
+    match args.no_store {
+        true => note("not stored (--no-store)"),
+        false => note(&format!(
+            "stored as record {} of the run \"{}\" in {}",
+            record.id,
+            record.run,
+            store_file(&environment.paths).display()
+        )),
+    }
+}
+
+/// Done where something could be measured.
+fn verdict(record: &ReplyRecord, cancelled: bool) -> Result<(), Failure> {
+    if let Some(why) = record.failure.get("message").and_then(|text| text.as_str()) {
+        return Err(Failure::Failed(why.to_owned()));
+    }
+    if cancelled {
+        return Err(Failure::Failed(
+            "stopped; the reply is not complete".to_owned(),
+        ));
+    }
+    match record
+        .parsed
+        .as_ref()
+        .is_some_and(|parsed| parsed.outcome.is_reply())
+    {
+        true => Ok(()),
+        false => Err(Failure::Failed(
+            "the reply broke off before an answer, so there is nothing to score; try again"
+                .to_owned(),
+        )),
+    }
+}

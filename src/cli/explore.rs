@@ -1,0 +1,59 @@
+//! `medrgb [PATH]`: the explorer.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::cli::Failure;
+use crate::cli::common::Environment;
+use crate::cli::encoder;
+use crate::data::prompts;
+use crate::domain::prompt::Templates;
+use crate::engine::models::{open_model, store_file};
+use crate::model::select::sampling;
+use crate::tui::{FindEncoder, ModelChoice, Setup, Source};
+
+/// Name of the run under which the explorer stores replies.
+const RUN: &str = "explorer";
+
+/// Opens the explorer on a dataset folder, or on the sample benchmark.
+///
+/// # Errors
+/// [`Failure`] when there is no terminal, or a prompt template of the user's is broken.
+pub fn run(path: Option<PathBuf>, environment: &Environment) -> Result<(), Failure> {
+    let (config, paths) = (&environment.config, &environment.paths);
+    let templates = match &config.prompts {
+        Some(folder) => prompts::open(folder).map_err(Failure::failed)?,
+        None => Templates::default(),
+    };
+    let setup = Setup {
+        dataset: path.map_or(Source::Sample, Source::Folder),
+        model: model(environment),
+        sampling: sampling(&config.model, config),
+        run: RUN.into(),
+        store: Some(store_file(paths)),
+        templates,
+        encoder: find_encoder(environment),
+        backend: encoder::backend(None, environment)?,
+        cache: Some(paths.cache.join("embeddings")),
+        hits: config.retrieval.k,
+        theme: config.theme.clone(),
+        themes: Some(paths.config.join("themes")),
+        colors: None,
+        keys: config.keys.clone(),
+        mouse: config.mouse,
+    };
+    crate::tui::run(setup).map_err(Failure::failed)
+}
+
+fn model(environment: &Environment) -> ModelChoice {
+    let (config, paths) = (environment.config.clone(), environment.paths.clone());
+    ModelChoice {
+        name: config.model.clone(),
+        open: Arc::new(move || open_model(&config.model, None, &config, &paths)),
+    }
+}
+
+fn find_encoder(environment: &Environment) -> FindEncoder {
+    let environment = environment.clone();
+    Arc::new(move || encoder::folders(None, &environment).map_err(|failure| failure.to_string()))
+}

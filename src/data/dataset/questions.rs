@@ -1,0 +1,175 @@
+//! `qa.jsonl`: one question per line.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::data::dataset::DatasetError;
+use crate::data::dataset::files::Content;
+use crate::data::dataset::record::{Record, Unique, kind, reason, text_field, wrong};
+use crate::domain::question::{Choice, Question};
+use crate::domain::text::collapse;
+
+/// Reads only the questions of a `qa.jsonl`, with what was wrong with the records left out: for scoring
+/// saved replies, which needs no documents.
+///
+/// # Errors
+/// When the file can't be read, or holds no question.
+pub fn read_questions(path: &Path) -> Result<(Vec<Question>, Vec<String>), DatasetError> {
+    let content = Content::read(path)?;
+    let mut problems = Vec::new();
+    let questions = parse(&content, &mut problems)?;
+    Ok((questions, problems))
+}
+
+/// Reads every line; a bad one is left out and listed.
+pub(super) fn parse(
+    content: &Content<'_>,
+    problems: &mut Vec<String>,
+) -> Result<Vec<Question>, DatasetError> {
+    let file = &content.name;
+    let mut questions: Vec<Question> = Vec::new();
+    let mut lines: HashMap<String, usize> = HashMap::new();
+    for (at, bytes) in content.body()?.split(|&byte| byte == b'\n').enumerate() {
+        let line = at + 1;
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        match read_line(bytes) {
+            Err(fault) => problems.push(format!("{file}, line {line}{fault}; left out")),
+            Ok(question) => match lines.get(&question.id) {
+                Some(first) => problems.push(format!(
+                    "{file}, line {line}: question_id \"{}\" stands already in line {first}; left out",
+                    question.id
+                )),
+                None => {
+                    lines.insert(question.id.clone(), line);
+                    questions.push(question);
+                }
+            },
+        }
+    }
+    if questions.is_empty() {
+        let why = match problems.first() {
+            Some(first) => format!("{} bad records, the first: {first}", problems.len()),
+            None => "it is empty".to_owned(),
+        };
+        return Err(DatasetError(format!(
+            "{file} holds no question that can be read: {why}; expected lines such as \
+             {{\"question_id\":…,\"question\":…,\"options\":{{\"A\":…}},\"answer\":\"A\"}}"
+        )));
+    }
+    Ok(questions)
+}
+
+/// A question, or what is wrong, to be put after the line's number.
+fn read_line(bytes: &[u8]) -> Result<Question, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        format!(
+            ", column {}: a byte that is not UTF-8",
+            error.valid_up_to() + 1
+        )
+    })?;
+    let Unique(value) = serde_json::from_str(text)
+        .map_err(|error| format!(", column {}: {}", error.column(), reason(&error)))?;
+    Record::new(value)
+        .and_then(question)
+        .map_err(|fault| format!(": {fault}"))
+}
+
+fn question(mut record: Record) -> Result<Question, String> {
+    let id = record.id("question_id")?;
+    let in_question = |fault| format!("question \"{id}\": {fault}");
+    let text = record.text("question").map_err(in_question)?;
+    let options = record
+        .value("options")
+        .and_then(options)
+        .map_err(in_question)?;
+    let answer = record
+        .text("answer")
+        .and_then(|answer| answer_letter(&answer, &options))
+        .map_err(in_question)?;
+    Ok(Question {
+        id,
+        text,
+        options,
+        answer,
+        extra: record.rest(),
+    })
+}
+
+/// An object of letters and texts, or a list of texts that become A, B, ….
+fn options(value: Value) -> Result<Vec<Choice>, String> {
+    let pairs: Vec<(char, Value)> = match value {
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(key, value)| Ok((option_letter(&key)?, value)))
+            .collect::<Result<_, String>>()?,
+        Value::Array(items) if items.len() <= 26 => ('A'..='Z').zip(items).collect(),
+        Value::Array(items) => return Err(format!("{} options, but at most 26", items.len())),
+        other => {
+            let expected = "an object of letters and texts (or a list of texts)";
+            return Err(wrong("options", expected, &other));
+        }
+    };
+    if pairs.len() < 2 {
+        let count = pairs.len();
+        return Err(format!(
+            "field \"options\" has {count} entries, but at least two are expected"
+        ));
+    }
+    let mut choices: Vec<Choice> = Vec::new();
+    for (letter, value) in pairs {
+        let Value::String(text) = &value else {
+            let found = kind(&value);
+            return Err(format!(
+                "option {letter} is {found}, but a text is expected"
+            ));
+        };
+        if choices.iter().any(|choice| choice.letter == letter) {
+            return Err(format!("option {letter} stands twice"));
+        }
+        let text = text_field(&format!("options.{letter}"), text)?;
+        if text.trim().is_empty() {
+            return Err(format!("option {letter} is empty"));
+        }
+        choices.push(Choice { letter, text });
+    }
+    Ok(choices)
+}
+
+/// A single letter in either case.
+fn option_letter(key: &str) -> Result<char, String> {
+    let mut letters = key.trim().chars();
+    match (letters.next(), letters.next()) {
+        (Some(letter), None) if letter.is_ascii_alphabetic() => Ok(letter.to_ascii_uppercase()),
+        _ => Err(format!(
+            "option key \"{}\" is not a single letter A to Z",
+            key.escape_debug()
+        )),
+    }
+}
+
+/// The letter of the right option, which may be given as a letter or as the option's text.
+fn answer_letter(answer: &str, options: &[Choice]) -> Result<char, String> {
+    let offered = |letter: char| options.iter().any(|choice| choice.letter == letter);
+    if let Ok(letter) = option_letter(answer)
+        && offered(letter)
+    {
+        return Ok(letter);
+    }
+    let same = |text: &str| collapse(text).to_lowercase() == collapse(answer).to_lowercase();
+    let mut named = options.iter().filter(|choice| same(&choice.text));
+    match (named.next(), named.next()) {
+        (Some(choice), None) => Ok(choice.letter),
+        (Some(_), Some(_)) => Err(format!("answer \"{answer}\" is the text of two options")),
+        (None, _) => {
+            let letters: Vec<String> = options.iter().map(|o| o.letter.to_string()).collect();
+            Err(format!(
+                "answer \"{answer}\" is none of the options {}",
+                letters.join(", ")
+            ))
+        }
+    }
+}

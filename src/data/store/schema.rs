@@ -1,0 +1,106 @@
+//! The database's schema: one migration per version, applied in order and never changed afterwards.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+/// Marks the file as ours (`MRGB`), so that no other program's database is ever migrated.
+const APPLICATION_ID: i32 = 0x4d52_4742;
+
+/// Migration k leads from version k to version k + 1.
+const MIGRATIONS: [&str; 2] = [
+    "CREATE TABLE runs (
+        name TEXT PRIMARY KEY NOT NULL,
+        created_at TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE replies (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        record_version INTEGER NOT NULL,
+        run TEXT NOT NULL REFERENCES runs (name),
+        dataset TEXT NOT NULL,
+        dataset_fingerprint TEXT NOT NULL,
+        question_id TEXT NOT NULL,
+        scenario TEXT NOT NULL,
+        model_name TEXT NOT NULL,
+        outcome TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        question TEXT NOT NULL,
+        condition TEXT NOT NULL,
+        context TEXT NOT NULL,
+        prompt TEXT NOT NULL,
+        model TEXT NOT NULL,
+        sampling TEXT NOT NULL,
+        raw TEXT NOT NULL,
+        reply TEXT NOT NULL,
+        failure TEXT NOT NULL,
+        parsed TEXT NOT NULL,
+        scores TEXT NOT NULL
+    ) STRICT;",
+    "CREATE INDEX replies_by_question ON replies (dataset_fingerprint, question_id, id);
+    CREATE INDEX replies_by_run ON replies (run, scenario, outcome, id);
+    CREATE INDEX replies_by_time ON replies (created_at);",
+];
+
+/// The version that this program writes.
+pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// Why the schema can't be used.
+#[derive(Debug)]
+pub(super) enum SchemaFault {
+    /// SQLite's own error.
+    Sqlite(rusqlite::Error),
+    /// A later program made the file.
+    Newer(i64),
+    /// A database of some other program.
+    Foreign,
+}
+
+impl From<rusqlite::Error> for SchemaFault {
+    fn from(error: rusqlite::Error) -> Self {
+        SchemaFault::Sqlite(error)
+    }
+}
+
+/// Brings the schema to [`VERSION`]; all migrations happen in one transaction, or none does.
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), SchemaFault> {
+    let found = version(connection)?;
+    if found == VERSION && application(connection)? == APPLICATION_ID {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have migrated while this one waited for the lock.
+    let found = version(&transaction)?;
+    if found > VERSION {
+        return Err(SchemaFault::Newer(found));
+    }
+    let tables: i64 =
+        transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let is_new = found == 0 && tables == 0;
+    if found < 0 || !(is_new || application(&transaction)? == APPLICATION_ID) {
+        return Err(SchemaFault::Foreign);
+    }
+    let applied = usize::try_from(found).unwrap_or(0);
+    for migration in &MIGRATIONS[applied..] {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+fn application(connection: &Connection) -> rusqlite::Result<i32> {
+    connection.pragma_query_value(None, "application_id", |row| row.get(0))
+}
+
+/// Makes a file as version `version` of this program left it: for tests of migrations.
+#[cfg(test)]
+pub(super) fn make_old(connection: &Connection, version: usize) -> rusqlite::Result<()> {
+    for migration in &MIGRATIONS[..version] {
+        connection.execute_batch(migration)?;
+    }
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "user_version", version as i64)
+}

@@ -1,0 +1,329 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use serde_json::json;
+
+use super::*;
+use crate::domain::answer::Outcome;
+use crate::domain::context::{Mode, Scenario, SourceFilter};
+use crate::domain::question::{Choice, Question};
+
+fn record(run: &str, question_id: &str) -> ReplyRecord {
+    let condition = Condition::default();
+    ReplyRecord {
+        id: 0,
+        run: run.into(),
+        dataset: "bioasq".into(),
+        dataset_fingerprint: "f1".into(),
+        question: Question {
+            id: question_id.into(),
+            text: "Are there microbes in milk?".into(),
+            options: vec![Choice {
+                letter: 'A',
+                text: "yes".into(),
+            }],
+            answer: 'A',
+            extra: serde_json::Map::new(),
+        },
+        condition,
+        context: Context {
+            question_id: question_id.into(),
+            scenario: Scenario::Sufficiency,
+            docs_requested: 5,
+            docs: 0,
+            p_requested: 60.0,
+            p: 0.1 + 0.2,
+            seed: 0,
+            mode: Mode::Nested,
+            source: SourceFilter::Any,
+            short: true,
+            documents: vec![],
+            sub_questions: vec![],
+        },
+        prompt: Prompt {
+            system: "s".into(),
+            user: "u".into(),
+        },
+        model: json!({"name": "m"}),
+        model_name: "m".into(),
+        sampling: json!({"temperature": 0.0}),
+        raw: "{\"answer_choice\": \"A\"}\n é \u{0}".into(),
+        reply: json!({"ending": "complete"}),
+        failure: serde_json::Value::Null,
+        parsed: Some(ParsedReply {
+            outcome: Outcome::Answered,
+            answer: Some('A'),
+            reasoning: None,
+            hidden: None,
+            relevant: vec![],
+            irrelevant: vec![],
+            subs: vec![],
+            notes: vec![],
+        }),
+        scores: None,
+        created_at: "2026-11-29T10:00:00Z".into(),
+    }
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn records_come_back_as_they_were() {
+    let dir = folder();
+    let path = dir.path().join("deep/er/runs.sqlite");
+    let store = Store::open(&path).unwrap();
+    let first = record("night", "q1");
+    let mut failed = record("night", "q2");
+    failed.raw.clear();
+    failed.parsed = None;
+    failed.reply = serde_json::Value::Null;
+    failed.failure = json!({"kind": "rate_limited", "message": "x"});
+    failed.created_at = "2026-11-29T11:00:00Z".into();
+    let id = store.insert(&first).unwrap();
+    store.insert(&failed).unwrap();
+    let newer = store.insert(&record("day", "q1")).unwrap();
+
+    // Another connection, as after a restart.
+    let again = Store::open(&path).unwrap();
+    let stored = again.get(id).unwrap().unwrap();
+    assert_eq!(stored, ReplyRecord { id, ..first });
+    assert_eq!(again.get(999).unwrap(), None);
+    let found = again.replies_for("f1", "q1", 10).unwrap();
+    assert_eq!(found.iter().map(|r| r.id).collect::<Vec<_>>(), [newer, id]);
+    assert_eq!(again.replies_for("f1", "q1", 1).unwrap().len(), 1);
+    assert!(again.replies_for("other", "q1", 10).unwrap().is_empty());
+    let run = again.replies_of_run("night").unwrap();
+    assert_eq!(run.len(), 2);
+    assert_eq!(run[1].failure["kind"], "rate_limited");
+    let runs = again.runs().unwrap();
+    assert_eq!(runs[0].name, "day");
+    assert_eq!(
+        runs[1],
+        RunSummary {
+            name: "night".into(),
+            created_at: "2026-11-29T10:00:00Z".into(),
+            updated_at: Some("2026-11-29T11:00:00Z".into()),
+            replies: 1,
+            failures: 1,
+            questions: 2,
+            models: vec!["m".into()],
+            datasets: vec!["bioasq".into()],
+            scenarios: vec!["sufficiency".into()],
+        }
+    );
+    let outcomes: Vec<String> = again
+        .lock()
+        .prepare("SELECT outcome FROM replies ORDER BY id")
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .collect::<rusqlite::Result<_>>()
+        .unwrap();
+    assert_eq!(outcomes, ["answered", "failed:rate_limited", "answered"]);
+}
+
+#[test]
+fn commits_are_synced_and_readers_do_not_wait() {
+    let dir = folder();
+    let store = Store::open(&dir.path().join("s")).unwrap();
+    let pragma = |name: &str| -> String {
+        store
+            .lock()
+            .pragma_query_value(None, name, |row| {
+                row.get::<_, rusqlite::types::Value>(0)
+                    .map(|value| format!("{value:?}"))
+            })
+            .unwrap()
+    };
+    assert!(pragma("journal_mode").contains("wal"));
+    assert!(pragma("synchronous").contains('2'));
+}
+
+#[test]
+fn an_older_file_is_migrated_with_its_records() {
+    let dir = folder();
+    for version in 0..schema::VERSION as usize {
+        let path = dir.path().join(format!("v{version}"));
+        let old = Connection::open(&path).unwrap();
+        schema::make_old(&old, version).unwrap();
+        if version >= 1 {
+            old.execute_batch(
+                r#"INSERT INTO runs VALUES ('old', '2026-01-01T00:00:00Z');
+                INSERT INTO replies VALUES (7, 1, 'old', 'd', 'f', 'q', 'standard', 'm', 'answered', '2026-01-01T00:00:00Z',
+                    '{"id":"q","text":"t","options":[],"answer":"A"}',
+                    '{"scenario":"standard","docs":5,"p":0.0,"seed":0,"mode":"nested","source":"any"}',
+                    '{"question_id":"q","scenario":"standard","docs_requested":5,"docs":0,"p_requested":0.0,"p":0.0,"seed":0,"mode":"nested","short":true,"documents":[],"sub_questions":[]}',
+                    '{"system":"","user":""}', '{}', '{}', 'A', '{}', 'null', 'null', 'null');"#,
+            )
+            .unwrap();
+        }
+        drop(old);
+        let store = Store::open(&path).unwrap();
+        let old_records = store.replies_of_run("old").unwrap();
+        assert_eq!(old_records.len(), version.min(1));
+        store.insert(&record("new", "q1")).unwrap();
+        let found: i64 = store
+            .lock()
+            .pragma_query_value(None, "user_version", |row| row.get(0))
+            .unwrap();
+        assert_eq!(found, schema::VERSION);
+        let indexes: i64 = store
+            .lock()
+            .query_row(
+                "SELECT count(*) FROM sqlite_schema WHERE name = 'replies_by_question'",
+                [],
+                |row| row.get(0),
+            )
+            .unwrap();
+        assert_eq!(indexes, 1);
+    }
+}
+
+#[test]
+fn a_newer_file_is_refused_and_left_alone() {
+    let dir = folder();
+    let path = dir.path().join("s");
+    drop(Store::open(&path).unwrap());
+    let connection = Connection::open(&path).unwrap();
+    connection.pragma_update(None, "user_version", 99).unwrap();
+    let refused = Store::open(&path).unwrap_err().0;
+    assert!(
+        refused.contains("version 99") && refused.contains(&format!("up to {}", schema::VERSION)),
+        "{refused}"
+    );
+    let version: i64 = connection
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .unwrap();
+    assert_eq!(version, 99);
+}
+
+#[test]
+fn files_that_are_no_store_are_named_and_left_alone() {
+    let dir = folder();
+    let foreign = dir.path().join("foreign.db");
+    Connection::open(&foreign)
+        .unwrap()
+        .execute_batch("CREATE TABLE mine (x); PRAGMA user_version = 1;")
+        .unwrap();
+    let refused = Store::open(&foreign).unwrap_err().0;
+    assert!(refused.contains("another program"), "{refused}");
+
+    let text = dir.path().join("text");
+    std::fs::write(&text, "no database at all, only a text ".repeat(100)).unwrap();
+    let refused = Store::open(&text).unwrap_err().0;
+    assert!(refused.contains("damaged or no run store"), "{refused}");
+    assert!(
+        std::fs::read_to_string(&text)
+            .unwrap()
+            .starts_with("no database")
+    );
+
+    let refused = Store::open(dir.path()).unwrap_err().0;
+    assert!(refused.contains("can't be opened"), "{refused}");
+    let refused = Store::open(&text.join("s")).unwrap_err().0;
+    assert!(refused.contains("can't be made"), "{refused}");
+}
+
+#[test]
+fn a_damaged_store_is_said_in_one_sentence() {
+    let dir = folder();
+    let path = dir.path().join("s");
+    let store = Store::open(&path).unwrap();
+    for number in 0..50 {
+        store.insert(&record("r", &format!("q{number}"))).unwrap();
+    }
+    drop(store);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let length = bytes.len();
+    bytes[4096..length].fill(0xab);
+    std::fs::write(&path, bytes).unwrap();
+    let said = match Store::open(&path) {
+        Err(error) => error.0,
+        Ok(store) => store.replies_of_run("r").unwrap_err().0,
+    };
+    assert!(said.contains("damaged"), "{said}");
+}
+
+#[test]
+fn a_locked_store_is_waited_for_and_then_said() {
+    let dir = folder();
+    let path = dir.path().join("s");
+    let store = Store::open_with(&path, Duration::from_millis(50)).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let said = store.insert(&record("r", "q")).unwrap_err().0;
+    assert!(said.contains("locked by another program"), "{said}");
+    // Reading goes on.
+    assert!(store.replies_of_run("r").unwrap().is_empty());
+    other.execute_batch("ROLLBACK").unwrap();
+    store.insert(&record("r", "q")).unwrap();
+}
+
+#[test]
+fn a_full_disk_is_said_and_nothing_half_is_left() {
+    let dir = folder();
+    let store = Store::open(&dir.path().join("s")).unwrap();
+    let pages: i64 = store
+        .lock()
+        .pragma_query_value(None, "page_count", |row| row.get(0))
+        .unwrap();
+    store
+        .lock()
+        .pragma_update_and_check(None, "max_page_count", pages + 2, |_| Ok(()))
+        .unwrap();
+    let mut large = record("r", "q");
+    large.raw = "x".repeat(100_000);
+    let said = store.insert(&large).unwrap_err().0;
+    assert!(said.contains("is full"), "{said}");
+    assert!(store.runs().unwrap().is_empty());
+}
+
+#[test]
+fn a_read_only_store_is_said() {
+    let dir = folder();
+    let path = dir.path().join("s");
+    let store = Store::open(&path).unwrap();
+    store.make_read_only();
+    let said = store.insert(&record("r", "q")).unwrap_err().0;
+    assert!(said.contains("read-only"), "{said}");
+}
+
+#[test]
+fn several_threads_and_connections_write_side_by_side() {
+    let dir = folder();
+    let path = dir.path().join("s");
+    let store = Store::open(&path).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let store = if thread % 2 == 0 {
+                store.clone()
+            } else {
+                Store::open(&path).unwrap()
+            };
+            scope.spawn(move || {
+                for number in 0..10 {
+                    let question = format!("q{thread}-{number}");
+                    store.insert(&record("r", &question)).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(store.replies_of_run("r").unwrap().len(), 40);
+}
+
+#[test]
+fn what_the_store_does_not_take_goes_beside_it() {
+    let dir = folder();
+    let file = save_beside(&dir.path().join("runs.sqlite"), &record("r", "q")).unwrap();
+    assert_eq!(file.parent(), Some(dir.path()));
+    let text = std::fs::read_to_string(&file).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["version"], RECORD_VERSION);
+    let back: ReplyRecord = serde_json::from_str(&text).unwrap();
+    assert_eq!(back, record("r", "q"));
+
+    let elsewhere = save_beside(&dir.path().join("gone/s"), &record("r", "q")).unwrap();
+    assert!(elsewhere.exists());
+    std::fs::remove_file(elsewhere).unwrap();
+}

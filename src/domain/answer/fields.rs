@@ -1,0 +1,343 @@
+//! From objects to fields: keys in every spelling, wrong nesting, several objects.
+
+use serde_json::{Map, Value};
+
+use super::documents::{Names, read_list};
+use super::reader::Found;
+use super::scan::Scan;
+use super::subs;
+use super::{Ending, ReplyShape, SubAnswer};
+use crate::domain::context::Scenario;
+
+/// What the objects of a reply hold.
+#[derive(Debug, Default)]
+pub(super) struct Fields {
+    /// The value of the answer field, if it is there and complete.
+    pub answer: Option<Value>,
+    /// `step_by_step_thinking`.
+    pub reasoning: Option<String>,
+    /// Positions called relevant.
+    pub relevant: Vec<usize>,
+    /// Positions called irrelevant.
+    pub irrelevant: Vec<usize>,
+    /// Entry k answers sub-question k.
+    pub subs: Vec<Option<SubAnswer>>,
+    /// The last object breaks off inside a value.
+    pub broken_off: bool,
+    /// The object is a provider's error.
+    pub is_error: bool,
+}
+
+/// A key in its comparable form: lower case, letters and digits only.
+pub(super) fn key_form(key: &str) -> String {
+    key.chars()
+        .filter(|c| c.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+fn is_answer_key(form: &str) -> bool {
+    matches!(
+        form,
+        "answerchoice"
+            | "answer"
+            | "finalanswer"
+            | "choice"
+            | "finalchoice"
+            | "correctanswer"
+            | "correctoption"
+            | "correctchoice"
+            | "option"
+            | "mainanswer"
+            | "answeroption"
+            | "selectedanswer"
+            | "selectedoption"
+    )
+}
+
+fn is_reasoning_key(form: &str) -> bool {
+    matches!(
+        form,
+        "stepbystepthinking"
+            | "stepbystep"
+            | "reasoning"
+            | "thinking"
+            | "explanation"
+            | "rationale"
+            | "analysis"
+            | "thoughts"
+    )
+}
+
+fn is_main_key(form: &str) -> bool {
+    matches!(form, "main" | "mainquestion" | "mainanswer")
+}
+
+fn is_wrapper_key(form: &str) -> bool {
+    matches!(
+        form,
+        "response" | "output" | "result" | "results" | "reply" | "final" | "json" | "data"
+    )
+}
+
+/// Whether an object found in a text belongs to a reply rather than to prose.
+pub(super) fn has_known_key(map: &Map<String, Value>) -> bool {
+    map.keys().take(64).any(|key| {
+        let form = key_form(key);
+        is_answer_key(&form)
+            || is_reasoning_key(&form)
+            || is_main_key(&form)
+            || is_wrapper_key(&form)
+            || subs::number(&form).is_some()
+            || subs::is_list_key(&form)
+            || matches!(
+                form.as_str(),
+                "relevantdocid"
+                    | "irrelevantdocid"
+                    | "docid"
+                    | "relevantdocs"
+                    | "irrelevantdocs"
+                    | "relevantdocids"
+                    | "irrelevantdocids"
+                    | "relevantdocuments"
+                    | "irrelevantdocuments"
+                    | "factualcorrectness"
+                    | "error"
+            )
+    })
+}
+
+/// The value under the first key that fits.
+pub(super) fn find(
+    map: &Map<String, Value>,
+    fits: impl Fn(&str) -> bool,
+) -> Option<(&str, &Value)> {
+    map.iter()
+        .find(|(key, _)| fits(&key_form(key)))
+        .map(|(key, value)| (key.as_str(), value))
+}
+
+/// The answer field of an object: under its own name first, then under another.
+fn answer_in(map: &Map<String, Value>) -> Option<(&str, &Value)> {
+    find(map, |form| form == "answerchoice").or_else(|| find(map, is_answer_key))
+}
+
+/// The object that holds reasoning and answer, with the keys down to it. A missing brace can put it
+/// inside a sub-answer.
+fn main_of(map: &Map<String, Value>) -> (&Map<String, Value>, Vec<&str>) {
+    nested_main(map, 40).unwrap_or((map, Vec::new()))
+}
+
+fn nested_main(map: &Map<String, Value>, depth: usize) -> Option<(&Map<String, Value>, Vec<&str>)> {
+    if let Some((key, Value::Object(main))) = find(map, is_main_key) {
+        return Some((main, vec![key]));
+    }
+    let below = depth.checked_sub(1)?;
+    map.iter()
+        .filter(|(key, _)| subs::number(&key_form(key)).is_some())
+        .find_map(|(key, value)| {
+            let (main, mut path) = nested_main(value.as_object()?, below)?;
+            path.insert(0, key);
+            Some((main, path))
+        })
+}
+
+impl Fields {
+    pub(super) fn gather(
+        scan: &Scan,
+        shape: &ReplyShape,
+        ending: Ending,
+        notes: &mut Vec<String>,
+    ) -> Fields {
+        let mut fields = Fields {
+            subs: vec![None; shape.sub_questions.len()],
+            ..Fields::default()
+        };
+        let names = Names::new(&shape.labels, &shape.ids);
+        let objects = counted(&scan.objects, notes);
+        for found in &objects {
+            for note in &found.notes {
+                super::subs::push(notes, (*note).to_owned());
+            }
+        }
+        let opened: Vec<Opened<'_>> = objects.iter().map(|found| Opened::new(found)).collect();
+        for object in &opened {
+            fields.take_main(object, ending);
+            fields.take_lists(object, shape, &names, ending, notes);
+        }
+        if !shape.sub_questions.is_empty() {
+            let maps: Vec<(&Map<String, Value>, Vec<String>)> = opened
+                .iter()
+                .map(|object| (object.map, object.open.clone()))
+                .collect();
+            fields.subs = subs::gather(&maps, shape, &names, ending, notes);
+        }
+        fields
+    }
+
+    fn take_main(&mut self, object: &Opened<'_>, ending: Ending) {
+        let (main, path) = main_of(object.map);
+        let (mut answer, mut reasoning) = (answer_in(main), find(main, is_reasoning_key));
+        let mut base = path;
+        if answer.is_none() && !base.is_empty() {
+            answer = answer_in(object.map).filter(|(key, _)| !is_main_key(&key_form(key)));
+            base.clear();
+            if answer.is_none() && reasoning.is_some() {
+                base = main_of(object.map).1;
+            }
+        } else if answer.is_none() {
+            answer = find(object.map, is_main_key).filter(|(_, value)| !value.is_object());
+        }
+        if reasoning.is_none() {
+            reasoning = find(object.map, is_reasoning_key);
+        }
+        if let Some((_, value)) = reasoning {
+            self.reasoning = text_of(value).or(self.reasoning.take());
+        }
+        match answer {
+            Some((key, value)) => {
+                base.push(key);
+                let open = object.is_open(&base);
+                if !open || ending == Ending::Complete {
+                    self.answer = Some(value.clone());
+                }
+                self.broken_off = open && ending != Ending::Complete;
+            }
+            None => {
+                self.broken_off = object.cut;
+                self.is_error |= find(object.map, |form| form == "error").is_some();
+            }
+        }
+    }
+
+    fn take_lists(
+        &mut self,
+        object: &Opened<'_>,
+        shape: &ReplyShape,
+        names: &Names,
+        ending: Ending,
+        notes: &mut Vec<String>,
+    ) {
+        if shape.scenario != Scenario::Sufficiency {
+            return;
+        }
+        let list = |stem: &str, notes: &mut Vec<String>| {
+            let (key, value) = find(object.map, |form| {
+                form.strip_prefix(stem).is_some_and(|rest| {
+                    matches!(
+                        rest,
+                        "docid" | "docids" | "docs" | "doc" | "documents" | "documentids" | ""
+                    )
+                })
+            })?;
+            let unfinished = object.is_open(&[key]) && ending != Ending::Complete;
+            let value = if unfinished {
+                without_last(value)
+            } else {
+                value.clone()
+            };
+            let field = format!("{stem}_doc_id");
+            Some(read_list(&value, names, &field, notes))
+        };
+        if let Some(found) = list("relevant", notes) {
+            self.relevant = found;
+        }
+        if let Some(found) = list("irrelevant", notes) {
+            self.irrelevant = found;
+        }
+    }
+}
+
+/// An object without its wrapper.
+struct Opened<'a> {
+    map: &'a Map<String, Value>,
+    /// Keys down to the value at which the text ended; empty if there is none.
+    open: Vec<String>,
+    /// Ended inside a value, or without its closing brace and its answer.
+    cut: bool,
+}
+
+impl<'a> Opened<'a> {
+    fn new(found: &'a Found) -> Opened<'a> {
+        let mut map = &found.map;
+        let mut open = found.open.clone().unwrap_or_default();
+        for _ in 0..3 {
+            let inner = (map.len() == 1)
+                .then(|| find(map, is_wrapper_key))
+                .flatten();
+            let Some((key, Value::Object(inner))) = inner else {
+                break;
+            };
+            if open.first().is_some_and(|first| first == key) {
+                open.remove(0);
+            }
+            map = inner;
+        }
+        Opened {
+            map,
+            open,
+            cut: found.open.is_some(),
+        }
+    }
+
+    /// Whether the value under these keys was still open.
+    fn is_open(&self, keys: &[&str]) -> bool {
+        !keys.is_empty()
+            && self.open.len() >= keys.len()
+            && self.open.iter().zip(keys).all(|(a, b)| a == b)
+    }
+}
+
+/// The objects that count: an incomplete one does not after a complete one with an answer.
+fn counted<'a>(objects: &'a [Found], notes: &mut Vec<String>) -> Vec<&'a Found> {
+    let answers = |found: &Found| {
+        let (main, _) = main_of(Opened::new(found).map);
+        answer_in(main).is_some()
+    };
+    let last_complete = objects
+        .iter()
+        .rposition(|found| found.complete && answers(found));
+    let kept: Vec<&Found> = match last_complete {
+        Some(last) => objects
+            .iter()
+            .enumerate()
+            .filter(|(at, found)| *at <= last || found.complete)
+            .map(|(_, found)| found)
+            .collect(),
+        None => objects.iter().collect(),
+    };
+    if kept.len() < objects.len() {
+        notes.push("an object that breaks off after the answer is left out".into());
+    }
+    if kept.iter().filter(|found| answers(found)).count() > 1 {
+        notes.push("several objects; the last complete one counts".into());
+    } else if kept.len() > 1 {
+        notes.push("the reply is split into several objects".into());
+    }
+    kept
+}
+
+/// A list without its last, unfinished entry.
+pub(super) fn without_last(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => Value::Array(items[..items.len().saturating_sub(1)].to_vec()),
+        Value::String(text) => Value::String(
+            text.rsplit_once([',', ';'])
+                .map_or(String::new(), |(before, _)| before.to_owned()),
+        ),
+        _ => Value::Null,
+    }
+}
+
+/// A field's text; lists of steps are joined.
+pub(super) fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Array(items) => {
+            let texts: Vec<String> = items.iter().filter_map(text_of).collect();
+            Some(texts.join("\n"))
+        }
+        other => Some(other.to_string()),
+    }
+}

@@ -1,0 +1,281 @@
+//! Reading replies: never fails, repairs what can be repaired, notes every repair, never guesses.
+
+mod choice;
+mod documents;
+mod fields;
+mod phrases;
+mod prose;
+mod reader;
+mod scan;
+mod subs;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::context::Scenario;
+use choice::{Choice, Options};
+use fields::Fields;
+use scan::Scan;
+
+pub use subs::echoes_another;
+
+/// What a reply must look like and which names it may use: known before the call, needed to force a
+/// grammar and to read the reply.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplyShape {
+    /// Which test.
+    pub scenario: Scenario,
+    /// Labels of the context's documents, in order.
+    pub labels: Vec<String>,
+    /// The dataset's ids of the same documents, in the same order.
+    pub ids: Vec<String>,
+    /// Option letters and texts.
+    pub options: Vec<(char, String)>,
+    /// Sub-questions in the order asked.
+    pub sub_questions: Vec<String>,
+}
+
+/// What became of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Chose exactly one offered option.
+    Answered,
+    /// Said that the information does not suffice.
+    Insufficient,
+    /// Declined to answer.
+    Refused,
+    /// Named several options as its answer.
+    SeveralOptions,
+    /// Named an option that is not offered, or none of them.
+    NotOffered,
+    /// Came, but no answer can be read from it.
+    Unreadable,
+    /// Stopped by the token limit before an answer.
+    Truncated,
+    /// The stream broke off before an answer.
+    Interrupted,
+    /// A provider's error message saved as a reply.
+    ProviderError,
+    /// Nothing but white space.
+    Empty,
+}
+
+impl Outcome {
+    /// Whether this counts as a reply in rates (an unavailable one does not).
+    pub fn is_reply(self) -> bool {
+        !matches!(self, Outcome::Interrupted | Outcome::ProviderError)
+    }
+
+    /// Whether this is a reply from which no answer can be read: it counts as wrong, and its share is
+    /// shown beside the rates.
+    pub fn is_unreadable(self) -> bool {
+        matches!(
+            self,
+            Outcome::Unreadable | Outcome::Truncated | Outcome::Empty
+        )
+    }
+
+    /// The snake-case name used in files and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Answered => "answered",
+            Outcome::Insufficient => "insufficient",
+            Outcome::Refused => "refused",
+            Outcome::SeveralOptions => "several_options",
+            Outcome::NotOffered => "not_offered",
+            Outcome::Unreadable => "unreadable",
+            Outcome::Truncated => "truncated",
+            Outcome::Interrupted => "interrupted",
+            Outcome::ProviderError => "provider_error",
+            Outcome::Empty => "empty",
+        }
+    }
+}
+
+/// How the transport ended, as far as it matters for reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The model finished by itself.
+    #[default]
+    Complete,
+    /// The token limit stopped it.
+    Length,
+    /// The stream broke off, or the user stopped it.
+    Interrupted,
+    /// Still running: for the live panels.
+    Running,
+}
+
+/// A sub-answer (`sub_k`).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SubAnswer {
+    /// The echoed question.
+    pub question: Option<String>,
+    /// The short answer.
+    pub answer: Option<String>,
+    /// The named document's position in the context, 0-based, if it resolves.
+    pub document: Option<usize>,
+    /// What the reply called the document.
+    pub document_raw: Option<String>,
+    /// The verdict on the document (robustness): true means factually correct.
+    pub factual: Option<bool>,
+}
+
+/// A reply as read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ParsedReply {
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The chosen letter, only if [`Outcome::Answered`].
+    pub answer: Option<char>,
+    /// The reasoning text (`step_by_step_thinking`), plus a `<think>` block's text in `hidden`.
+    pub reasoning: Option<String>,
+    /// Text of `<think>` blocks.
+    pub hidden: Option<String>,
+    /// Positions (0-based) of documents called relevant, without duplicates.
+    pub relevant: Vec<usize>,
+    /// Positions of documents called irrelevant, without duplicates.
+    pub irrelevant: Vec<usize>,
+    /// Entry k answers sub-question k; `None` where it was skipped. As long as the shape's sub-questions.
+    pub subs: Vec<Option<SubAnswer>>,
+    /// Every repair and oddity, one short sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Reads a reply: never fails, repairs what can be repaired, notes every repair, never guesses.
+///
+/// `<think>` blocks go to `hidden` and are never searched for the answer. Of the objects in the rest the
+/// last complete one counts; lists and sub-answers that it lacks come from an earlier one. Without an
+/// answer field only a statement that commits to an answer is read. With [`Ending::Running`] lists,
+/// sub-answers and reasoning are given as far as they have arrived, and the outcome is
+/// [`Outcome::Unreadable`] until the answer field is complete.
+///
+/// Rules that the benchmark leaves open: in "B. text" the letter decides; "unknown" and "cannot be
+/// determined" are insufficient information; "N/A", "none" and "not listed" are not offered; an empty
+/// answer field is unreadable; an answer field that breaks off with the stream is no answer.
+pub fn parse(raw: &str, shape: &ReplyShape, ending: Ending) -> ParsedReply {
+    if raw.trim().is_empty() {
+        return ParsedReply {
+            outcome: without_answer(ending, Outcome::Empty),
+            subs: vec![None; shape.sub_questions.len()],
+            ..ParsedReply::blank()
+        };
+    }
+    let scan = Scan::of(raw);
+    let mut notes: Vec<String> = scan.notes.iter().map(|note| (*note).to_owned()).collect();
+    let mut fields = Fields::gather(&scan, shape, ending, &mut notes);
+    let options = Options::new(&shape.options);
+    let outcome = outcome(&scan, &fields, &options, ending, &mut notes);
+    let (outcome, answer) = match outcome {
+        Ok(choice) => of_choice(choice, ending),
+        Err(outcome) => (outcome, None),
+    };
+    if matches!(outcome, Outcome::Answered | Outcome::Insufficient) {
+        match ending {
+            Ending::Length => {
+                notes.push("the token limit stopped the reply after its answer".into())
+            }
+            Ending::Interrupted => notes.push("the reply broke off after its answer".into()),
+            Ending::Complete | Ending::Running => {}
+        }
+    }
+    let mut prose = scan.prose.trim();
+    if ending == Ending::Running && scan.objects.is_empty() {
+        // The beginning of an object whose first key has not arrived.
+        prose = prose.split('{').next().unwrap_or_default().trim_end();
+    }
+    let reasoning = fields.reasoning.take().or_else(|| {
+        let only_answer = scan.objects.is_empty() && answer.is_some() && prose.len() < 80;
+        (!prose.is_empty() && !only_answer).then(|| prose.to_owned())
+    });
+    ParsedReply {
+        outcome,
+        answer,
+        reasoning,
+        hidden: scan.hidden,
+        relevant: fields.relevant,
+        irrelevant: fields.irrelevant,
+        subs: fields.subs,
+        notes,
+    }
+}
+
+impl ParsedReply {
+    /// A reply of which nothing could be read.
+    fn blank() -> ParsedReply {
+        ParsedReply {
+            outcome: Outcome::Unreadable,
+            answer: None,
+            reasoning: None,
+            hidden: None,
+            relevant: Vec::new(),
+            irrelevant: Vec::new(),
+            subs: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// What a reply without an answer is.
+fn without_answer(ending: Ending, complete: Outcome) -> Outcome {
+    match ending {
+        Ending::Complete => complete,
+        Ending::Length => Outcome::Truncated,
+        Ending::Interrupted => Outcome::Interrupted,
+        Ending::Running => Outcome::Unreadable,
+    }
+}
+
+fn of_choice(choice: Choice, ending: Ending) -> (Outcome, Option<char>) {
+    match choice {
+        Choice::Letter(letter) => (Outcome::Answered, Some(letter)),
+        Choice::Several => (Outcome::SeveralOptions, None),
+        Choice::NotOffered => (Outcome::NotOffered, None),
+        Choice::Insufficient => (Outcome::Insufficient, None),
+        Choice::Refused => (Outcome::Refused, None),
+        Choice::Nothing => (without_answer(ending, Outcome::Unreadable), None),
+    }
+}
+
+/// The choice, or the outcome of a reply that has no answer to read.
+fn outcome(
+    scan: &Scan,
+    fields: &Fields,
+    options: &Options<'_>,
+    ending: Ending,
+    notes: &mut Vec<String>,
+) -> Result<Choice, Outcome> {
+    if let Some(value) = &fields.answer {
+        return Ok(choice::read_value(value, options, notes));
+    }
+    if ending == Ending::Running {
+        return Err(Outcome::Unreadable);
+    }
+    let prose = scan.prose.trim();
+    if scan.objects.is_empty() {
+        if phrases::is_saved_error(prose) {
+            return Err(Outcome::ProviderError);
+        }
+        if prose.is_empty() {
+            notes.push("nothing but hidden reasoning".into());
+            return Ok(Choice::Nothing);
+        }
+        return Ok(prose::read_reply(prose, options, notes));
+    }
+    if fields.is_error {
+        return Err(Outcome::ProviderError);
+    }
+    if fields.broken_off {
+        notes.push("the object breaks off before its answer".into());
+        return Err(without_answer(ending, Outcome::Truncated));
+    }
+    notes.push("the answer field is missing".into());
+    let outside = prose::commitment(prose, options, notes);
+    let reasoning = fields.reasoning.as_deref().unwrap_or_default();
+    Ok(outside
+        .or_else(|| prose::commitment(reasoning, options, notes))
+        .unwrap_or(Choice::Nothing))
+}

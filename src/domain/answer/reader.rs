@@ -1,0 +1,558 @@
+//! A tolerant reader of JSON objects: yields what can be read and notes every repair.
+//!
+//! It never fails: an object that breaks off is read as far as it goes. Time is linear in the text:
+//! every look ahead is bounded, and nesting beyond [`MAX_DEPTH`] ends the reading.
+
+use serde_json::{Map, Value};
+
+/// Deepest nesting that is followed.
+const MAX_DEPTH: usize = 48;
+/// Longest key, in bytes, that a look ahead recognises.
+const MAX_KEY: usize = 80;
+
+/// An object found in a text.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// What was read.
+    pub map: Map<String, Value>,
+    /// Byte position after it.
+    pub end: usize,
+    /// Whether its closing brace was there.
+    pub complete: bool,
+    /// Keys down to the value that was still open when the text ended.
+    pub open: Option<Vec<String>>,
+    /// Repairs.
+    pub notes: Vec<&'static str>,
+}
+
+/// Whether the brace at `at` can begin an object, rather than stand in prose.
+pub(super) fn begins_object(text: &str, at: usize) -> bool {
+    let rest = text.get(at + 1..).unwrap_or_default().trim_start();
+    match rest.chars().next() {
+        None => true,
+        Some(c) if c == '}' || is_quote(c) => true,
+        Some(c) if c.is_ascii_alphabetic() || c == '_' => bare_key(rest).is_some(),
+        Some(_) => false,
+    }
+}
+
+/// Reads the object whose brace stands at `at`.
+pub(super) fn read_object(text: &str, at: usize) -> Found {
+    if let Some(found) = read_valid(text, at) {
+        return found;
+    }
+    let mut reader = Reader {
+        text,
+        bytes: text.as_bytes(),
+        pos: at + 1,
+        path: Vec::new(),
+        open: None,
+        notes: Vec::new(),
+    };
+    let (map, complete) = reader.object(0);
+    Found {
+        map,
+        end: reader.pos.clamp(at + 1, text.len()),
+        complete,
+        open: reader.open,
+        notes: reader.notes,
+    }
+}
+
+/// Valid JSON needs no repair.
+fn read_valid(text: &str, at: usize) -> Option<Found> {
+    let mut stream = serde_json::Deserializer::from_str(text.get(at..)?).into_iter::<Value>();
+    let Some(Ok(Value::Object(map))) = stream.next() else {
+        return None;
+    };
+    Some(Found {
+        map,
+        end: at + stream.byte_offset(),
+        complete: true,
+        open: None,
+        notes: Vec::new(),
+    })
+}
+
+fn is_quote(c: char) -> bool {
+    matches!(
+        c,
+        '"' | '\'' | '\u{201c}' | '\u{201d}' | '\u{2018}' | '\u{2019}'
+    )
+}
+
+/// Whether `c` may end a string that `open` began.
+fn ends(open: char, c: char) -> bool {
+    match open {
+        '"' => c == '"',
+        '\'' => c == '\'',
+        '\u{201c}' | '\u{201d}' => matches!(c, '\u{201c}' | '\u{201d}' | '"'),
+        _ => matches!(c, '\u{2018}' | '\u{2019}' | '\''),
+    }
+}
+
+/// The key of `key: …` without quotes.
+fn bare_key(rest: &str) -> Option<&str> {
+    let length = rest
+        .bytes()
+        .take(MAX_KEY)
+        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b' '))
+        .count();
+    rest[length..]
+        .starts_with(':')
+        .then(|| rest[..length].trim_end())
+}
+
+/// Where a string stands: decides what may follow its closing quote.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Key,
+    Field,
+    Element,
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    pos: usize,
+    path: Vec<String>,
+    open: Option<Vec<String>>,
+    notes: Vec<&'static str>,
+}
+
+impl Reader<'_> {
+    fn note(&mut self, text: &'static str) {
+        if !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
+    }
+
+    fn char_at(&self, at: usize) -> Option<char> {
+        self.text.get(at..)?.chars().next()
+    }
+
+    fn after_space(&self, mut at: usize) -> usize {
+        while self.bytes.get(at).is_some_and(u8::is_ascii_whitespace) {
+            at += 1;
+        }
+        at
+    }
+
+    fn skip_space(&mut self) {
+        self.pos = self.after_space(self.pos);
+    }
+
+    fn skip_char(&mut self) {
+        self.pos += self.char_at(self.pos).map_or(1, char::len_utf8);
+    }
+
+    fn mark_open(&mut self) {
+        if self.open.is_none() {
+            self.open = Some(self.path.clone());
+        }
+    }
+
+    /// Gives up on what is nested too deeply: the text counts as used up.
+    fn too_deep(&mut self) {
+        self.note("nesting too deep to read");
+        self.pos = self.text.len();
+    }
+
+    /// Reads up to and including the closing brace; the second value says whether it was there.
+    fn object(&mut self, depth: usize) -> (Map<String, Value>, bool) {
+        let mut map = Map::new();
+        loop {
+            self.skip_space();
+            let Some(c) = self.char_at(self.pos) else {
+                self.note("the object is not closed");
+                return (map, false);
+            };
+            match c {
+                '}' => {
+                    self.pos += 1;
+                    return (map, true);
+                }
+                ',' => self.pos += 1,
+                ']' if depth > 0 => {
+                    self.note("a bracket closes an object");
+                    return (map, true);
+                }
+                '`' if self.text[self.pos..].starts_with("```") => {
+                    self.note("the object is not closed");
+                    return (map, false);
+                }
+                _ => self.member(&mut map, c, depth),
+            }
+        }
+    }
+
+    /// Reads `key: value` and the comma after it.
+    fn member(&mut self, map: &mut Map<String, Value>, first: char, depth: usize) {
+        let key = if is_quote(first) {
+            if first != '"' {
+                self.note("quotes other than double ones");
+            }
+            self.string(first, Place::Key)
+        } else if let Some(key) = bare_key(&self.text[self.pos..]) {
+            self.note("a key without quotes");
+            self.pos += key.len();
+            key.to_owned()
+        } else {
+            self.note("text that is no JSON inside the object");
+            self.skip_char();
+            return;
+        };
+        self.skip_space();
+        match self.bytes.get(self.pos) {
+            Some(b':' | b'=') => {
+                self.pos += 1;
+                if self.bytes.get(self.pos) == Some(&b'>') {
+                    self.pos += 1;
+                }
+            }
+            None => return,
+            Some(b',' | b'}') => {
+                self.note("a key without a value");
+                return;
+            }
+            Some(_) => self.note("missing colon"),
+        }
+        self.path.push(key);
+        let value = self.value(Place::Field, depth);
+        if let (Some(key), Some(value)) = (self.path.pop(), value) {
+            map.insert(key, value);
+        }
+        self.after_member();
+    }
+
+    /// Goes to the next member or to the closing brace.
+    fn after_member(&mut self) {
+        loop {
+            self.skip_space();
+            match self.bytes.get(self.pos) {
+                None | Some(b'}' | b']') => return,
+                Some(b',') => {
+                    self.pos += 1;
+                    if self.bytes.get(self.after_space(self.pos)) == Some(&b'}') {
+                        self.note("trailing comma");
+                    }
+                    return;
+                }
+                Some(b'`') if self.text[self.pos..].starts_with("```") => return,
+                Some(_) if self.key_at(self.pos).is_some() => {
+                    self.note("missing comma");
+                    return;
+                }
+                Some(_) => {
+                    self.note("text that is no JSON inside the object");
+                    self.skip_char();
+                }
+            }
+        }
+    }
+
+    /// `None` where the text ends before a value.
+    fn value(&mut self, place: Place, depth: usize) -> Option<Value> {
+        self.skip_space();
+        let c = self.char_at(self.pos)?;
+        match c {
+            '{' | '[' if depth >= MAX_DEPTH => {
+                self.too_deep();
+                None
+            }
+            '{' => {
+                self.pos += 1;
+                Some(Value::Object(self.object(depth + 1).0))
+            }
+            '[' => {
+                self.pos += 1;
+                Some(Value::Array(self.array(depth + 1)))
+            }
+            c if is_quote(c) => {
+                if c != '"' {
+                    self.note("quotes other than double ones");
+                }
+                Some(Value::String(self.string(c, place)))
+            }
+            _ => Some(self.bare()),
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Vec<Value> {
+        let mut items = Vec::new();
+        loop {
+            self.skip_space();
+            match self.bytes.get(self.pos) {
+                None => {
+                    self.note("a list is not closed");
+                    return items;
+                }
+                Some(b']') => {
+                    self.pos += 1;
+                    return items;
+                }
+                Some(b'}') => {
+                    self.note("a list is not closed");
+                    return items;
+                }
+                Some(_) if self.key_at(self.pos).is_some() => {
+                    self.note("a list is not closed");
+                    return items;
+                }
+                Some(b',') => {
+                    self.pos += 1;
+                    if self.bytes.get(self.after_space(self.pos)) == Some(&b']') {
+                        self.note("trailing comma");
+                    }
+                }
+                Some(_) => {
+                    if let Some(item) = self.value(Place::Element, depth) {
+                        items.push(item);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A value without quotes: number, literal of JSON or Python, or bare text.
+    fn bare(&mut self) -> Value {
+        let rest = &self.text[self.pos..];
+        let length = rest.find([',', '}', ']', '\n']).unwrap_or(rest.len());
+        let word = rest[..length].trim();
+        self.pos += length;
+        if self.pos >= self.text.len() {
+            self.mark_open();
+        }
+        match word {
+            "true" => return Value::Bool(true),
+            "false" => return Value::Bool(false),
+            "null" => return Value::Null,
+            "True" | "False" | "None" | "NaN" | "undefined" => {
+                self.note("a literal that is not JSON's");
+                return match word {
+                    "True" => Value::Bool(true),
+                    "False" => Value::Bool(false),
+                    _ => Value::Null,
+                };
+            }
+            _ => {}
+        }
+        if let Ok(number) = word.parse::<i64>() {
+            return Value::from(number);
+        }
+        if let Ok(number) = word.parse::<f64>()
+            && number.is_finite()
+        {
+            return Value::from(number);
+        }
+        if length == 0 {
+            // Only where a closer or comma stands in place of a value.
+            self.note("a missing value");
+            if self.bytes.get(self.pos) == Some(&b'\n') {
+                self.pos += 1;
+            }
+            return Value::Null;
+        }
+        self.note("a value without quotes");
+        Value::String(word.to_owned())
+    }
+
+    /// Reads a string whose opening quote stands at the position.
+    fn string(&mut self, quote: char, place: Place) -> String {
+        self.pos += quote.len_utf8();
+        let mut out = String::new();
+        loop {
+            let rest = &self.text[self.pos..];
+            let plain = rest
+                .find(|c: char| c == '\\' || c == '\n' || c == '"' || ends(quote, c))
+                .unwrap_or(rest.len());
+            out.push_str(&rest[..plain]);
+            self.pos += plain;
+            let Some(c) = self.char_at(self.pos) else {
+                self.note("a string is not closed");
+                self.mark_open();
+                return out;
+            };
+            if c == '\\' {
+                self.escape(&mut out);
+                continue;
+            }
+            if c == '\n' {
+                self.note("a line break inside a string");
+            } else if ends(quote, c) && self.closes(self.pos + c.len_utf8(), place) {
+                self.pos += c.len_utf8();
+                return out;
+            } else if place == Place::Field && self.known_key_at(self.pos) {
+                self.note("a closing quote is missing");
+                let kept = out.trim_end().trim_end_matches(',').trim_end().len();
+                out.truncate(kept);
+                return out;
+            } else if ends(quote, c) {
+                self.note("unescaped quotes inside a string");
+            }
+            out.push(c);
+            self.pos += c.len_utf8();
+        }
+    }
+
+    /// Whether a quote that ends before `after` closes its string.
+    fn closes(&self, after: usize, place: Place) -> bool {
+        if place == Place::Key {
+            return true;
+        }
+        let next = self.after_space(after);
+        match self.bytes.get(next) {
+            None | Some(b'}') => true,
+            Some(b']') => true,
+            Some(b',') if place == Place::Element => true,
+            Some(b',') => {
+                let item = self.after_space(next + 1);
+                matches!(self.bytes.get(item), None | Some(b'}'))
+                    || self.key_at(item).is_some()
+                    || self.key_unfinished_at(item)
+                    || self.known_bare_key_at(item)
+            }
+            Some(b'`') => self.text[next..].starts_with("```"),
+            Some(_) if place == Place::Field => self.key_at(next).is_some(),
+            // A list without commas between its strings.
+            Some(_) => self.char_at(next).is_some_and(is_quote),
+        }
+    }
+
+    /// The key, if a quoted key with its colon stands at `at`.
+    fn key_at(&self, at: usize) -> Option<&str> {
+        let open = self.char_at(at).filter(|&c| is_quote(c))?;
+        let start = at + open.len_utf8();
+        let rest = self.text.get(start..)?;
+        let mut length = 0;
+        for c in rest.chars() {
+            if ends(open, c) {
+                let colon = self.after_space(start + length + c.len_utf8());
+                return (self.bytes.get(colon) == Some(&b':')).then(|| &rest[..length]);
+            }
+            length += c.len_utf8();
+            if c == '\n' || length > MAX_KEY {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Whether the text ends within a quoted key, or before its colon.
+    fn key_unfinished_at(&self, at: usize) -> bool {
+        let Some(rest) = self.text.get(at..).filter(|rest| rest.len() <= MAX_KEY) else {
+            return false;
+        };
+        let mut chars = rest.chars();
+        let Some(open) = chars.next().filter(|&c| is_quote(c)) else {
+            return false;
+        };
+        let rest = chars.as_str();
+        let key = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .unwrap_or(rest.len());
+        let mut after = rest[key..].chars();
+        after.next().is_none_or(|c| ends(open, c)) && after.as_str().trim().is_empty()
+    }
+
+    fn known_key_at(&self, at: usize) -> bool {
+        self.key_at(at).is_some_and(is_schema_key)
+    }
+
+    fn known_bare_key_at(&self, at: usize) -> bool {
+        self.text
+            .get(at..)
+            .and_then(bare_key)
+            .is_some_and(is_schema_key)
+    }
+
+    fn escape(&mut self, out: &mut String) {
+        let Some(&code) = self.bytes.get(self.pos + 1) else {
+            self.pos += 1;
+            return;
+        };
+        let plain = match code {
+            b'"' | b'\\' | b'/' => Some(char::from(code)),
+            b'\'' => {
+                self.note("an escape that is not JSON's");
+                Some('\'')
+            }
+            b'n' => Some('\n'),
+            b't' => Some('\t'),
+            b'r' => Some('\r'),
+            b'b' => Some('\u{8}'),
+            b'f' => Some('\u{c}'),
+            _ => None,
+        };
+        if let Some(c) = plain {
+            out.push(c);
+            self.pos += 2;
+        } else if code == b'u' {
+            self.unicode_escape(out);
+        } else {
+            self.note("an escape that is not JSON's");
+            out.push('\\');
+            self.pos += 1;
+        }
+    }
+
+    fn unicode_escape(&mut self, out: &mut String) {
+        let Some(high) = self.hex4(self.pos + 2) else {
+            self.note("an escape that is not JSON's");
+            out.push('\\');
+            self.pos += 1;
+            return;
+        };
+        self.pos += 6;
+        if let Some(c) = char::from_u32(high) {
+            out.push(c);
+            return;
+        }
+        let low = (self.text.get(self.pos..self.pos + 2) == Some("\\u"))
+            .then(|| self.hex4(self.pos + 2))
+            .flatten()
+            .filter(|low| (0xdc00..0xe000).contains(low));
+        match low {
+            Some(low) if high < 0xdc00 => {
+                let code = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+                out.push(char::from_u32(code).unwrap_or('\u{fffd}'));
+                self.pos += 6;
+            }
+            _ => {
+                self.note("half of a surrogate pair");
+                out.push('\u{fffd}');
+            }
+        }
+    }
+
+    fn hex4(&self, at: usize) -> Option<u32> {
+        let digits = self.text.get(at..at + 4)?;
+        digits
+            .bytes()
+            .all(|b| b.is_ascii_hexdigit())
+            .then(|| u32::from_str_radix(digits, 16).ok())
+            .flatten()
+    }
+}
+
+/// Whether this is a key of one of the reply schemas.
+fn is_schema_key(key: &str) -> bool {
+    matches!(
+        key,
+        "answer_choice"
+            | "step_by_step_thinking"
+            | "main"
+            | "relevant_doc_id"
+            | "irrelevant_doc_id"
+            | "question"
+            | "answer"
+            | "doc_id"
+            | "factual_correctness"
+    ) || key
+        .strip_prefix("sub_")
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+}
+
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;

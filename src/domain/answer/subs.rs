@@ -1,0 +1,432 @@
+//! Sub-answers: matched by position, verified by the echoed question.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::documents::{Names, read_one};
+use super::fields::{find, key_form, text_of};
+use super::{Ending, ReplyShape, SubAnswer};
+use crate::domain::normalize::{headline, squad};
+
+/// Adds a note once.
+pub(super) fn push(notes: &mut Vec<String>, note: String) {
+    if !notes.contains(&note) && notes.len() < 100 {
+        notes.push(note);
+    }
+}
+
+/// The number in `sub_k` and its spellings, from a key's comparable form.
+pub(super) fn number(form: &str) -> Option<usize> {
+    let digits = [
+        "subquestion",
+        "subquestions",
+        "subanswer",
+        "subq",
+        "sub",
+        "question",
+        "q",
+    ]
+    .iter()
+    .find_map(|stem| form.strip_prefix(stem).filter(|rest| !rest.is_empty()))?;
+    digits
+        .bytes()
+        .all(|b| b.is_ascii_digit())
+        .then(|| digits.parse().ok())
+        .flatten()
+}
+
+/// Whether a key holds the sub-answers as a list.
+pub(super) fn is_list_key(form: &str) -> bool {
+    matches!(
+        form,
+        "sub" | "subs" | "subquestions" | "subanswers" | "subquestion"
+    )
+}
+
+/// The sub-answers of all objects; `open` are the keys down to the value at which an object ends.
+pub(super) fn gather(
+    objects: &[(&Map<String, Value>, Vec<String>)],
+    shape: &ReplyShape,
+    names: &Names,
+    ending: Ending,
+    notes: &mut Vec<String>,
+) -> Vec<Option<SubAnswer>> {
+    let asked = shape.sub_questions.len();
+    let mut entries: BTreeMap<usize, (&Value, Vec<String>)> = BTreeMap::new();
+    let mut loose = Vec::new();
+    for (map, open) in objects {
+        collect(map, open, 0, &mut entries, notes);
+        if is_sub(map) {
+            loose.push((*map, open.clone()));
+        }
+    }
+    if !entries.is_empty() && entries.contains_key(&0) && !entries.contains_key(&asked) {
+        push(notes, "sub-answers are counted from 0".into());
+        entries = entries
+            .into_iter()
+            .map(|(k, entry)| (k + 1, entry))
+            .collect();
+    }
+    let mut subs = vec![None; asked];
+    if entries.is_empty() {
+        for (sub, (map, open)) in subs.iter_mut().zip(&loose) {
+            push(
+                notes,
+                "sub-answers without their keys, taken in order".into(),
+            );
+            *sub = Some(read_map(map, open, names, ending, notes));
+        }
+    }
+    let mut surplus = 0_usize;
+    for (k, (value, open)) in entries {
+        match k.checked_sub(1).and_then(|at| subs.get_mut(at)) {
+            Some(sub) => *sub = read_sub(value, &open, names, ending, notes),
+            None => surplus += 1,
+        }
+    }
+    if surplus > 0 {
+        push(
+            notes,
+            format!("{surplus} sub-answers to questions that were not asked"),
+        );
+    }
+    for (k, sub) in subs.iter().enumerate() {
+        let echo = sub.as_ref().and_then(|sub| sub.question.as_deref());
+        if let Some(echo) = echo.filter(|_| ending != Ending::Running)
+            && echoes_another(echo, k, &shape.sub_questions)
+        {
+            push(
+                notes,
+                format!("sub_{} echoes another question than asked", k + 1),
+            );
+        }
+    }
+    subs
+}
+
+/// Finds `sub_k` entries: at the top, in a list, or nested by a missing brace.
+fn collect<'a>(
+    map: &'a Map<String, Value>,
+    open: &[String],
+    depth: usize,
+    entries: &mut BTreeMap<usize, (&'a Value, Vec<String>)>,
+    notes: &mut Vec<String>,
+) {
+    for (key, value) in map {
+        let form = key_form(key);
+        let below: Vec<String> = match open.split_first() {
+            Some((first, rest)) if first == key => rest.to_vec(),
+            _ => Vec::new(),
+        };
+        // A value that is itself open, not only one below it.
+        let below = if open.len() == 1 && open[0] == *key {
+            vec![String::new()]
+        } else {
+            below
+        };
+        if let Some(k) = number(&form) {
+            if depth > 0 {
+                push(notes, "sub-answers are nested wrongly".into());
+            }
+            entries.insert(k, (value, below.clone()));
+        }
+        let wanted =
+            is_list_key(&form) || number(&form).is_some() || matches!(form.as_str(), "main");
+        match value {
+            Value::Object(inner) if wanted && depth < 40 => {
+                collect(inner, &below, depth + 1, entries, notes);
+            }
+            Value::Array(items) if is_list_key(&form) => {
+                push(notes, "sub-answers as a list, taken in order".into());
+                for (at, item) in items.iter().enumerate() {
+                    let last = at + 1 == items.len();
+                    let open = if last { below.clone() } else { Vec::new() };
+                    entries.insert(at + 1, (item, open));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// An object that is itself a sub-answer.
+fn is_sub(map: &Map<String, Value>) -> bool {
+    let has = |name: &str| find(map, |form| form == name).is_some();
+    has("question")
+        && has("answer")
+        && (has("docid") || has("relevantdocid"))
+        && !has("answerchoice")
+}
+
+fn read_sub(
+    value: &Value,
+    open: &[String],
+    names: &Names,
+    ending: Ending,
+    notes: &mut Vec<String>,
+) -> Option<SubAnswer> {
+    match value {
+        Value::Object(map) => Some(read_map(map, open, names, ending, notes)),
+        Value::Null => None,
+        Value::Array(items) => {
+            let inner = items.iter().find_map(Value::as_object)?;
+            push(notes, "a sub-answer inside a list".into());
+            Some(read_map(inner, open, names, ending, notes))
+        }
+        other => {
+            push(notes, "a sub-answer that is only a text".into());
+            text_of(other).map(|answer| SubAnswer {
+                answer: filled(answer),
+                ..SubAnswer::default()
+            })
+        }
+    }
+}
+
+fn read_map(
+    map: &Map<String, Value>,
+    open: &[String],
+    names: &Names,
+    ending: Ending,
+    notes: &mut Vec<String>,
+) -> SubAnswer {
+    // An unfinished "DOC_1" may become "DOC_12", an unfinished "true" may become anything.
+    let finished =
+        |key: &str| ending == Ending::Complete || open.first().is_none_or(|first| first != key);
+    let field = |wanted: &[&str]| {
+        wanted
+            .iter()
+            .find_map(|name| find(map, |form| form == *name))
+            .filter(|(key, _)| finished(key))
+            .map(|(_, value)| value)
+    };
+    let text = |wanted: &[&str]| {
+        wanted
+            .iter()
+            .find_map(|name| find(map, |form| form == *name))
+            .and_then(|(_, value)| text_of(value))
+            .and_then(filled)
+    };
+    let (document, document_raw) = field(&[
+        "relevantdocid",
+        "docid",
+        "document",
+        "doc",
+        "documentid",
+        "relevantdoc",
+        "source",
+    ])
+    .map_or((None, None), |value| read_one(value, names, notes));
+    let verdict = field(&[
+        "factualcorrectness",
+        "factuallycorrect",
+        "factual",
+        "iscorrect",
+        "correct",
+        "correctness",
+    ]);
+    SubAnswer {
+        question: text(&["question", "subquestion"]),
+        answer: text(&["answer", "shortanswer"]),
+        document,
+        document_raw,
+        factual: verdict.and_then(|value| read_verdict(value, notes)),
+    }
+}
+
+/// `None` for an answer that says nothing.
+fn filled(text: String) -> Option<String> {
+    (!text.trim().is_empty()).then_some(text)
+}
+
+/// A verdict in every shape: true means factually correct.
+fn read_verdict(value: &Value, notes: &mut Vec<String>) -> Option<bool> {
+    let verdict = match value {
+        Value::Bool(flag) => return Some(*flag),
+        Value::Null => None,
+        Value::Number(number) => match number.as_f64() {
+            Some(1.0) => Some(true),
+            Some(0.0) => Some(false),
+            _ => None,
+        },
+        Value::String(text) => verdict_words(text),
+        Value::Array(items) if items.len() == 1 => return read_verdict(&items[0], notes),
+        Value::Array(_) | Value::Object(_) => None,
+    };
+    push(
+        notes,
+        match verdict {
+            Some(_) => "a verdict in words instead of true or false".into(),
+            None => "a verdict that can't be read".into(),
+        },
+    );
+    verdict
+}
+
+fn verdict_words(text: &str) -> Option<bool> {
+    if text.len() > 2000 {
+        return None;
+    }
+    let key = headline(text);
+    let words: Vec<&str> = key
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
+    // "False: the document says …" – the first word decides.
+    match *words.first()? {
+        "true" | "yes" | "1" => return Some(true),
+        "false" | "no" | "0" => return Some(false),
+        _ => {}
+    }
+    if words.iter().any(|word| {
+        matches!(
+            *word,
+            "partially" | "partly" | "unknown" | "unclear" | "cannot" | "mostly"
+        )
+    }) {
+        return None;
+    }
+    let (mut good, mut bad) = (false, false);
+    for (at, word) in words.iter().enumerate() {
+        let negated = words[at.saturating_sub(2)..at]
+            .iter()
+            .any(|before| matches!(*before, "not" | "non" | "isn" | "never"));
+        match *word {
+            "correct" | "factual" | "accurate" | "true" | "right" | "supported" | "valid" => {
+                if negated {
+                    bad = true
+                } else {
+                    good = true
+                }
+            }
+            "incorrect" | "inaccurate" | "false" | "wrong" | "untrue" | "nonfactual"
+            | "unfactual" | "unsupported" | "invalid" | "erroneous" | "counterfactual" => {
+                if negated { good = true } else { bad = true }
+            }
+            _ => {}
+        }
+    }
+    (good != bad).then_some(good)
+}
+
+/// Whether an echoed question belongs to another sub-question than the `k`-th (0-based), or to none.
+///
+/// Compared by overlap of words: another one counts only if it fits clearly better.
+pub fn echoes_another(echo: &str, k: usize, asked: &[String]) -> bool {
+    let Some(own_question) = asked.get(k) else {
+        return false;
+    };
+    let echo = squad(echo);
+    if echo.is_empty() {
+        return false;
+    }
+    let own = overlap(&echo, own_question);
+    if own > 0.9 {
+        return false;
+    }
+    let best_other = asked
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| *at != k)
+        .map(|(_, question)| overlap(&echo, question))
+        .fold(0.0, f64::max);
+    own < 0.2 || best_other > own + 0.1
+}
+
+/// Dice overlap of the words of a normalised echo and a question.
+fn overlap(echo: &str, question: &str) -> f64 {
+    crate::domain::normalize::token_f1(echo, question)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_in_every_shape() {
+        let read = |value: Value| read_verdict(&value, &mut Vec::new());
+        for value in [
+            serde_json::json!(true),
+            "true".into(),
+            "True".into(),
+            "yes".into(),
+            "Correct".into(),
+            "factual".into(),
+            "Factually correct.".into(),
+            1.into(),
+            "1".into(),
+            "The document is accurate".into(),
+            "True. It says so".into(),
+            "not false".into(),
+            serde_json::json!([true]),
+        ] {
+            assert_eq!(read(value.clone()), Some(true), "{value}");
+        }
+        for value in [
+            serde_json::json!(false),
+            "FALSE".into(),
+            "no".into(),
+            "incorrect".into(),
+            "not factual".into(),
+            "not factually correct".into(),
+            "non-factual".into(),
+            0.into(),
+            "Inaccurate: x".into(),
+            "factually incorrect".into(),
+            "No, it contradicts".into(),
+            "isn't correct".into(),
+        ] {
+            assert_eq!(read(value.clone()), Some(false), "{value}");
+        }
+        for value in [
+            Value::Null,
+            "partially correct".into(),
+            2.into(),
+            "maybe".into(),
+            "".into(),
+        ] {
+            assert_eq!(read(value.clone()), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn keys_of_sub_answers() {
+        for (key, k) in [
+            ("sub_1", 1),
+            ("Sub-12", 12),
+            ("sub_question_3", 3),
+            ("sub2", 2),
+            ("Q4", 4),
+        ] {
+            assert_eq!(number(&key_form(key)), Some(k), "{key}");
+        }
+        for key in [
+            "sub_",
+            "subject",
+            "sub_x",
+            "main",
+            "sub_99999999999999999999999",
+        ] {
+            assert_eq!(number(&key_form(key)), None, "{key}");
+        }
+    }
+
+    #[test]
+    fn echoes_are_verified() {
+        let asked = vec![
+            "What dose was used in adults?".to_owned(),
+            "What dose was used in children?".to_owned(),
+        ];
+        assert!(!echoes_another("what dose was used in adults", 0, &asked));
+        assert!(!echoes_another(
+            "What is the dose used in adults",
+            0,
+            &asked
+        ));
+        assert!(echoes_another("What dose was used in children?", 0, &asked));
+        assert!(echoes_another("Who discovered penicillin", 0, &asked));
+        assert!(!echoes_another("", 0, &asked));
+        assert!(!echoes_another("x", 7, &asked));
+    }
+}

@@ -1,0 +1,65 @@
+//! The tag around each document: one that no text can close or open.
+
+use crate::domain::context::Context;
+use crate::domain::question::Question;
+
+/// The tag's name where nothing speaks against it.
+const NAME: &str = "document";
+
+/// `document`, or `document-N` with the smallest number larger than any that occurs in a tag of the texts.
+/// So the texts stay as they are and yet can't pretend to be another document.
+pub(super) fn tag(question: &Question, context: &Context) -> String {
+    let options = question.options.iter().map(|option| option.text.as_str());
+    let documents = context
+        .documents
+        .iter()
+        .flat_map(|document| [document.title.as_str(), document.content.as_str()]);
+    let sub_questions = context
+        .sub_questions
+        .iter()
+        .map(|sub| sub.question.as_str());
+    let largest = std::iter::once(question.text.as_str())
+        .chain(options)
+        .chain(documents)
+        .chain(sub_questions)
+        .flat_map(numbers)
+        .max();
+    match largest {
+        None => NAME.to_owned(),
+        Some(number) => format!("{NAME}-{}", number + 1),
+    }
+}
+
+/// The numbers N of everything in the text that looks like `<document-N` or `</document-N`; 0 without one.
+fn numbers(text: &str) -> impl Iterator<Item = u64> + '_ {
+    text.match_indices('<').filter_map(|(at, _)| {
+        let rest = text[at + 1..].trim_start();
+        let rest = rest.strip_prefix('/').unwrap_or(rest).trim_start();
+        let name = rest.get(..NAME.len())?;
+        if !name.eq_ignore_ascii_case(NAME) {
+            return None;
+        }
+        let digits: &str = rest[NAME.len()..].strip_prefix('-').unwrap_or_default();
+        let end = digits
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(digits.len());
+        // A number of more than 18 digits is larger than any we give out.
+        Some(match end {
+            1..=18 => digits[..end].parse().unwrap_or(0),
+            _ => 0,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_in_texts_are_found_in_every_spelling() {
+        let found: Vec<u64> =
+            numbers("a < b <document> </Document-3 x> < / DOCUMENT-12> <doc> <document-").collect();
+        assert_eq!(found, [0, 3, 12, 0]);
+        assert_eq!(numbers("é<dé <documené").count(), 0);
+    }
+}

@@ -1,0 +1,120 @@
+//! Opens the model that a name stands for, replays of stored runs included.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::config::{Config, Paths};
+use crate::data::store::{FILE_NAME, ReplyRecord, Store};
+use crate::engine::ask::{identity_of, result_of};
+use crate::model::open::open;
+use crate::model::replay::{Recorded, Recording, ReplayModel};
+use crate::model::select::{Selected, resolve};
+use crate::model::{ChatModel, FailureKind, ModelError};
+
+/// The folder of downloaded models.
+pub fn models_dir(paths: &Paths) -> std::path::PathBuf {
+    paths.cache.join("models")
+}
+
+/// The file of the run store.
+pub fn store_file(paths: &Paths) -> std::path::PathBuf {
+    paths.data.join(FILE_NAME)
+}
+
+/// Opens the model called `name`. `base_url` is the flag; keys come from the environment.
+///
+/// # Errors
+/// [`ModelError`] for an unknown name or a model that can't be used.
+pub fn open_model(
+    name: &str,
+    base_url: Option<&str>,
+    config: &Config,
+    paths: &Paths,
+) -> Result<Arc<dyn ChatModel>, ModelError> {
+    let env = |name: &str| std::env::var(name).ok();
+    match resolve(name, base_url, config, &env)? {
+        Selected::Replay(run) => Ok(Arc::new(replay(&store_file(paths), &run, 1.0)?)),
+        selected => open(selected, &models_dir(paths)),
+    }
+}
+
+/// A model that plays a stored run; speed 1 is real time.
+///
+/// # Errors
+/// [`ModelError`] where the store can't be read or the run holds nothing.
+pub fn replay(store: &Path, run: &str, speed: f64) -> Result<ReplayModel, ModelError> {
+    if !store.exists() {
+        return Err(ModelError::new(
+            FailureKind::NotFound,
+            format!(
+                "there is no run \"{run}\" yet: nothing has been stored in {}",
+                store.display()
+            ),
+        ));
+    }
+    let local = |why: String| ModelError::new(FailureKind::Local, why);
+    let store = Store::open(store).map_err(|error| local(error.to_string()))?;
+    let records = store
+        .replies_of_run(run)
+        .map_err(|error| local(error.to_string()))?;
+    if records.is_empty() {
+        return Err(unknown_run(&store, run));
+    }
+    ReplayModel::new(recording(run, &records).map_err(local)?, speed)
+}
+
+/// The recording of a run's records.
+///
+/// # Errors
+/// A sentence for a record that can't be read.
+pub fn recording(run: &str, records: &[ReplyRecord]) -> Result<Recording, String> {
+    let last = records.last();
+    let mut models: Vec<&str> = records
+        .iter()
+        .map(|record| record.model_name.as_str())
+        .collect();
+    models.sort_unstable();
+    models.dedup();
+    let replies = records
+        .iter()
+        .map(|record| {
+            Ok(Recorded {
+                prompt: record.prompt.clone(),
+                result: result_of(record)?,
+            })
+        })
+        .collect::<Result<_, String>>()?;
+    Ok(Recording {
+        run: run.to_owned(),
+        model: models.join(", "),
+        date: last
+            .map(|record| record.created_at.chars().take(10).collect())
+            .unwrap_or_default(),
+        caution: last
+            .and_then(identity_of)
+            .and_then(|identity| identity.caution),
+        replies,
+    })
+}
+
+fn unknown_run(store: &Store, run: &str) -> ModelError {
+    let names: Vec<String> = store
+        .runs()
+        .unwrap_or_default()
+        .into_iter()
+        .take(5)
+        .map(|summary| format!("\"{}\"", summary.name))
+        .collect();
+    let known = if names.is_empty() {
+        "it holds no run yet".to_owned()
+    } else {
+        format!("it holds {}", names.join(", "))
+    };
+    ModelError::new(
+        FailureKind::NotFound,
+        format!(
+            "the store {} has no run \"{run}\"; {known}",
+            store.path().display()
+        ),
+    )
+}

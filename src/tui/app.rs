@@ -1,0 +1,226 @@
+//! The state of the explorer. Only `update` changes it; views read it.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::data::dataset::Dataset;
+use crate::domain::prompt::Templates;
+use crate::model::ModelIdentity;
+use crate::tui::app::browse::Browse;
+use crate::tui::app::input::Input;
+use crate::tui::app::instance::InstanceState;
+use crate::tui::app::reply::Replies;
+use crate::tui::app::retrieval::RetrievalState;
+use crate::tui::keymap::Keymap;
+use crate::tui::theme::Theme;
+use crate::tui::widgets::text::WrapCache;
+
+pub mod browse;
+pub mod input;
+pub mod instance;
+pub mod reply;
+pub mod retrieval;
+
+/// What fills the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Screen {
+    /// The list of questions.
+    Browse,
+    /// One question with its context, reply and scores.
+    Instance,
+    /// Live search.
+    Retrieval,
+}
+
+impl Screen {
+    /// Its name in texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Screen::Browse => "browse",
+            Screen::Instance => "instance",
+            Screen::Retrieval => "retrieval",
+        }
+    }
+}
+
+/// A job's number: given by the app, carried by the job's events; events of a job that is no longer in
+/// its slot are dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ticket(pub u64);
+
+/// The dataset that is shown.
+#[derive(Debug, Clone)]
+pub enum DatasetState {
+    /// Being read.
+    Loading,
+    /// Could not be read: one sentence.
+    Failed(String),
+    /// Read.
+    Ready(Arc<Dataset>),
+}
+
+/// The model that will be asked.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModelState {
+    /// Being opened; asking waits for it.
+    Opening,
+    /// Ready to be asked.
+    Ready(ModelIdentity),
+    /// Can't be opened: one sentence. Asking tries again.
+    Failed(String),
+}
+
+/// Something that lies over the screen.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Overlay {
+    /// Keys of the screen below.
+    Help {
+        /// Rows scrolled.
+        scroll: usize,
+    },
+    /// Commands by name.
+    Palette {
+        /// What was typed.
+        input: Input,
+        /// Chosen row.
+        selected: usize,
+    },
+    /// What could not be loaded.
+    Problems {
+        /// Rows scrolled.
+        scroll: usize,
+    },
+    /// The prompt as it is sent.
+    Prompt {
+        /// Rows scrolled.
+        scroll: usize,
+    },
+}
+
+/// A message at the bottom until the next key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// One sentence.
+    pub text: String,
+    /// Whether something failed.
+    pub bad: bool,
+}
+
+/// Settings that do not change while the program runs.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Name of the model before it is opened.
+    pub model: String,
+    /// What is being opened, for the first frame.
+    pub dataset: String,
+    /// Hits per list.
+    pub k: usize,
+    /// Prompt templates.
+    pub templates: Templates,
+}
+
+/// Everything that is shown.
+#[derive(Debug)]
+pub struct App {
+    /// Columns and rows of the terminal.
+    pub size: (u16, u16),
+    /// What fills the terminal.
+    pub screen: Screen,
+    /// What lies over it.
+    pub overlay: Option<Overlay>,
+    /// A message at the bottom.
+    pub notice: Option<Notice>,
+    /// The dataset.
+    pub dataset: DatasetState,
+    /// The model.
+    pub model: ModelState,
+    /// Why replies are not kept on disk, if they are not.
+    pub store_problem: Option<String>,
+    /// The list of questions.
+    pub browse: Browse,
+    /// The open question.
+    pub instance: Option<InstanceState>,
+    /// Running, finished and stored replies.
+    pub replies: Replies,
+    /// Live search.
+    pub retrieval: RetrievalState,
+    /// Keys.
+    pub keymap: Keymap,
+    /// Looks.
+    pub theme: Rc<Theme>,
+    /// Settings.
+    pub settings: Settings,
+    /// Whether the mouse is captured.
+    pub mouse: bool,
+    /// Time since the start, as of the message being handled.
+    pub now: Duration,
+    /// Set to end the loop.
+    pub quit: bool,
+    /// Wrapped lines: a memory of a pure function.
+    pub wraps: WrapCache,
+    next_ticket: u64,
+}
+
+impl App {
+    /// The state before the first frame.
+    pub fn new(settings: Settings, keymap: Keymap, theme: Theme, size: (u16, u16)) -> App {
+        App {
+            size,
+            screen: Screen::Browse,
+            overlay: None,
+            notice: None,
+            dataset: DatasetState::Loading,
+            model: ModelState::Opening,
+            store_problem: None,
+            browse: Browse::default(),
+            instance: None,
+            replies: Replies::default(),
+            retrieval: RetrievalState::default(),
+            keymap,
+            theme: Rc::new(theme),
+            settings,
+            mouse: false,
+            now: Duration::ZERO,
+            quit: false,
+            wraps: WrapCache::default(),
+            next_ticket: 1,
+        }
+    }
+
+    /// The dataset, once it has been read.
+    pub fn data(&self) -> Option<&Arc<Dataset>> {
+        match &self.dataset {
+            DatasetState::Ready(dataset) => Some(dataset),
+            _ => None,
+        }
+    }
+
+    /// A number for a new job.
+    pub fn ticket(&mut self) -> Ticket {
+        let ticket = Ticket(self.next_ticket);
+        self.next_ticket += 1;
+        ticket
+    }
+
+    /// Shows a message until the next key.
+    pub fn say(&mut self, text: impl Into<String>) {
+        self.notice = Some(Notice {
+            text: text.into(),
+            bad: false,
+        });
+    }
+
+    /// Shows what failed until the next key.
+    pub fn complain(&mut self, text: impl Into<String>) {
+        self.notice = Some(Notice {
+            text: text.into(),
+            bad: true,
+        });
+    }
+
+    /// Whether something on screen changes with time alone.
+    pub fn ticking(&self) -> bool {
+        self.replies.running.is_some() || self.retrieval.is_busy()
+    }
+}

@@ -1,0 +1,164 @@
+//! State of the list of questions.
+
+use std::collections::HashMap;
+
+use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+use crate::data::dataset::Dataset;
+use crate::tui::app::input::Input;
+use crate::tui::app::reply::Verdict;
+use crate::tui::widgets::line::one_line;
+
+/// A question as the list shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Cleaned id.
+    pub id: String,
+    /// Cleaned text on one line.
+    pub text: String,
+    /// The `dataset` (or `source_dataset`, `subset`) field of the file, if there is one.
+    pub part: String,
+    /// Signal documents, sub-questions, adversarial documents.
+    pub counts: (usize, usize, usize),
+}
+
+/// The list of questions.
+#[derive(Debug, Default)]
+pub struct Browse {
+    /// All questions in file order.
+    pub entries: Vec<Entry>,
+    /// Positions of those that pass the filter, in file order or by fit.
+    pub shown: Vec<usize>,
+    /// Which of `shown` is chosen.
+    pub selected: usize,
+    /// First visible row.
+    pub top: usize,
+    /// The filter.
+    pub filter: Input,
+    /// Whether keys go to the filter.
+    pub typing: bool,
+    /// Last stored outcome per question id.
+    pub outcomes: HashMap<String, Verdict>,
+}
+
+impl Browse {
+    /// The list for a dataset.
+    pub fn load(&mut self, dataset: &Dataset) {
+        self.entries = dataset
+            .questions
+            .iter()
+            .map(|question| {
+                let pools = dataset.pools(&question.id);
+                let part = ["dataset", "source_dataset", "subset"]
+                    .iter()
+                    .find_map(|key| question.extra.get(*key)?.as_str())
+                    .map(one_line)
+                    .unwrap_or_default();
+                Entry {
+                    id: one_line(&question.id),
+                    text: one_line(&question.text),
+                    part,
+                    counts: (
+                        pools.signal.len(),
+                        pools.sub_questions.len(),
+                        pools.counterfactuals.len(),
+                    ),
+                }
+            })
+            .collect();
+        self.refilter();
+    }
+
+    /// Applies the filter; the chosen question stays chosen where it still passes.
+    pub fn refilter(&mut self) {
+        let chosen = self.current();
+        let needle = self.filter.text().trim();
+        self.shown = if needle.is_empty() {
+            (0..self.entries.len()).collect()
+        } else {
+            matching(&self.entries, needle)
+        };
+        let still = chosen.and_then(|index| self.shown.iter().position(|&shown| shown == index));
+        self.selected = if needle.is_empty() {
+            still.unwrap_or(0)
+        } else {
+            0
+        };
+    }
+
+    /// Position of the chosen question in the dataset.
+    pub fn current(&self) -> Option<usize> {
+        self.shown.get(self.selected).copied()
+    }
+
+    /// Chooses the question at this position of the dataset, if it is shown.
+    pub fn choose(&mut self, index: usize) {
+        if let Some(row) = self.shown.iter().position(|&shown| shown == index) {
+            self.selected = row;
+        }
+    }
+}
+
+/// Positions of the entries that match, best first; equal ones in file order.
+fn matching(entries: &[Entry], needle: &str) -> Vec<usize> {
+    let mut matcher = Matcher::new(Config::DEFAULT);
+    let pattern = Pattern::parse(needle, CaseMatching::Smart, Normalization::Smart);
+    let mut buffer = Vec::new();
+    let mut found: Vec<(u32, usize)> = entries
+        .iter()
+        .enumerate()
+        .filter_map(|(index, entry)| {
+            let whole = format!("{} {} {}", entry.id, entry.part, entry.text);
+            let score = pattern.score(Utf32Str::new(&whole, &mut buffer), &mut matcher)?;
+            Some((score, index))
+        })
+        .collect();
+    found.sort_by_key(|&(score, index)| (std::cmp::Reverse(score), index));
+    found.into_iter().map(|(_, index)| index).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn browse(texts: &[&str]) -> Browse {
+        let entries = texts
+            .iter()
+            .enumerate()
+            .map(|(index, text)| Entry {
+                id: format!("q{index}"),
+                text: (*text).to_owned(),
+                part: String::new(),
+                counts: (0, 0, 0),
+            })
+            .collect();
+        let mut browse = Browse {
+            entries,
+            ..Browse::default()
+        };
+        browse.refilter();
+        browse
+    }
+
+    #[test]
+    fn the_filter_narrows_and_the_choice_survives_clearing_it() {
+        let mut list = browse(&["human milk", "gut flora", "breast milk bacteria"]);
+        list.filter = Input::new("milk bact");
+        list.refilter();
+        assert_eq!(list.shown, [2]);
+        assert_eq!(list.current(), Some(2));
+        list.filter = Input::default();
+        list.refilter();
+        assert_eq!(list.shown.len(), 3);
+        assert_eq!(list.current(), Some(2));
+    }
+
+    #[test]
+    fn nothing_matches_is_no_choice() {
+        let mut list = browse(&["a"]);
+        list.filter = Input::new("zzz");
+        list.refilter();
+        assert_eq!(list.current(), None);
+    }
+}

@@ -1,0 +1,403 @@
+//! Replies: running, finished in this session, or read from the store.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::data::store::ReplyRecord;
+use crate::domain::answer::{Ending, Outcome, ParsedReply, ReplyShape, parse};
+use crate::domain::context::{Context, Scenario};
+use crate::domain::question::Question;
+use crate::domain::score::{Scores, score};
+use crate::model::{ModelIdentity, Reply, Usage};
+use crate::tui::app::Ticket;
+use crate::tui::widgets::text::Rich;
+
+/// A reply in one word, for lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Chose the right option.
+    Right,
+    /// Chose a wrong one.
+    Wrong,
+    /// Said that the information does not suffice.
+    Insufficient,
+    /// Came, but no answer can be read from it.
+    Unreadable,
+    /// No reply came.
+    Unavailable,
+}
+
+impl Verdict {
+    /// The verdict on a stored reply.
+    pub fn of(record: &ReplyRecord) -> Verdict {
+        match (&record.parsed, &record.scores) {
+            (Some(parsed), Some(scores)) => Verdict::from(parsed.outcome, scores.main_correct),
+            _ => Verdict::Unavailable,
+        }
+    }
+
+    fn from(outcome: Outcome, correct: Option<bool>) -> Verdict {
+        match outcome {
+            Outcome::Insufficient => Verdict::Insufficient,
+            Outcome::Answered if correct == Some(true) => Verdict::Right,
+            Outcome::Answered => Verdict::Wrong,
+            outcome if !outcome.is_reply() => Verdict::Unavailable,
+            _ => Verdict::Unreadable,
+        }
+    }
+
+    /// Mark and word.
+    pub fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Verdict::Right => ("✓", "right"),
+            Verdict::Wrong => ("✗", "wrong"),
+            Verdict::Insufficient => ("–", "insufficient"),
+            Verdict::Unreadable => ("?", "unreadable"),
+            Verdict::Unavailable => ("!", "unavailable"),
+        }
+    }
+}
+
+/// Where a reply stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Phase {
+    /// Still coming.
+    Running,
+    /// Came, complete or not.
+    Done,
+    /// Did not come: one sentence.
+    Failed(String),
+}
+
+/// A reply as far as it is known.
+#[derive(Debug, Clone)]
+pub struct ReplyState {
+    /// Its job.
+    pub ticket: Ticket,
+    /// The question asked.
+    pub question: Question,
+    /// The context it was asked with.
+    pub context: Context,
+    /// What it should look like.
+    pub shape: ReplyShape,
+    /// Where it stands.
+    pub phase: Phase,
+    /// The text as received.
+    pub raw: String,
+    /// The provider's separate reasoning field.
+    pub reasoning: String,
+    /// What the backend is doing.
+    pub status: String,
+    /// When it was asked, on the app's clock.
+    pub started: Duration,
+    /// Time to the first token.
+    pub first_token: Option<Duration>,
+    /// Time to the end.
+    pub total: Option<Duration>,
+    /// Token counts.
+    pub usage: Usage,
+    /// How it ended.
+    pub ending: Ending,
+    /// The model's own probability per option.
+    pub probabilities: Vec<(char, f64)>,
+    /// The reply as read so far.
+    pub parsed: Option<ParsedReply>,
+    /// The scores so far.
+    pub scores: Option<Scores>,
+    /// How often each document's label stands in the reasoning.
+    pub cited: Vec<usize>,
+    /// The model's name.
+    pub model: String,
+    /// A caution about the model, or that this is a replay.
+    pub caution: Option<String>,
+    /// When it was stored, if it was read from the store.
+    pub stored_at: Option<String>,
+    /// The raw text with syntax colours, once they are there.
+    pub highlighted: Option<Rc<Rich>>,
+    /// Stop was asked for.
+    pub stopping: bool,
+    /// New text since it was last read.
+    stale: bool,
+}
+
+impl ReplyState {
+    /// A reply just asked for.
+    pub fn asked(
+        ticket: Ticket,
+        question: Question,
+        context: Context,
+        shape: ReplyShape,
+        model: &str,
+        now: Duration,
+    ) -> ReplyState {
+        ReplyState {
+            ticket,
+            question,
+            context,
+            shape,
+            phase: Phase::Running,
+            raw: String::new(),
+            reasoning: String::new(),
+            status: "waiting for the model".into(),
+            started: now,
+            first_token: None,
+            total: None,
+            usage: Usage::default(),
+            ending: Ending::Running,
+            probabilities: Vec::new(),
+            parsed: None,
+            scores: None,
+            cited: Vec::new(),
+            model: model.to_owned(),
+            caution: None,
+            stored_at: None,
+            highlighted: None,
+            stopping: false,
+            stale: false,
+        }
+    }
+
+    /// A reply from the store.
+    pub fn stored(record: &ReplyRecord) -> ReplyState {
+        let shape = crate::domain::prompt::reply_shape(&record.question, &record.context);
+        let mut reply = ReplyState::asked(
+            Ticket(0),
+            record.question.clone(),
+            record.context.clone(),
+            shape,
+            &record.model_name,
+            Duration::ZERO,
+        );
+        reply.stored_at = Some(record.created_at.clone());
+        reply.finish(record);
+        reply
+    }
+
+    /// Takes what the finished record says.
+    pub fn finish(&mut self, record: &ReplyRecord) {
+        self.raw.clone_from(&record.raw);
+        self.parsed.clone_from(&record.parsed);
+        self.scores.clone_from(&record.scores);
+        self.model.clone_from(&record.model_name);
+        self.status.clear();
+        self.caution = caution_of(record);
+        let mut whole = record.reply.clone();
+        if let Some(fields) = whole.as_object_mut() {
+            fields.insert("text".into(), record.raw.clone().into());
+            fields.entry("reasoning").or_insert_with(|| "".into());
+        }
+        if let Ok(reply) = serde_json::from_value::<Reply>(whole) {
+            self.reasoning = reply.reasoning;
+            self.ending = reply.ending;
+            self.usage = reply.usage;
+            self.first_token = reply.timing.first_token_ms.map(Duration::from_millis);
+            self.total = Some(Duration::from_millis(reply.timing.total_ms));
+            self.probabilities = reply.option_probabilities.unwrap_or_default();
+        } else {
+            self.ending = Ending::Complete;
+        }
+        self.phase = match record.failure.get("message").and_then(|text| text.as_str()) {
+            Some(message) => Phase::Failed(message.to_owned()),
+            None if record.parsed.is_none() && !record.failure.is_null() => {
+                Phase::Failed(record.failure.to_string())
+            }
+            None => Phase::Done,
+        };
+        self.stale = false;
+        self.count_citations();
+    }
+
+    /// Ends without a record.
+    pub fn fail(&mut self, message: String) {
+        self.status.clear();
+        self.phase = Phase::Failed(message);
+        self.ending = Ending::Interrupted;
+    }
+
+    /// Adds text of the reply.
+    pub fn add_text(&mut self, text: &str, now: Duration) {
+        self.touch(now);
+        self.raw.push_str(text);
+        self.stale = true;
+    }
+
+    /// Adds text of the reasoning field.
+    pub fn add_reasoning(&mut self, text: &str, now: Duration) {
+        self.touch(now);
+        self.reasoning.push_str(text);
+    }
+
+    fn touch(&mut self, now: Duration) {
+        self.status.clear();
+        self.first_token
+            .get_or_insert(now.saturating_sub(self.started));
+    }
+
+    /// Drops what has come: a new attempt begins.
+    pub fn restart(&mut self) {
+        self.raw.clear();
+        self.reasoning.clear();
+        self.first_token = None;
+        self.parsed = None;
+        self.scores = None;
+        self.cited.clear();
+        self.stale = false;
+    }
+
+    /// Reads and scores what has come since the last frame.
+    pub fn refresh(&mut self) {
+        if !std::mem::take(&mut self.stale) {
+            return;
+        }
+        let parsed = parse(&self.raw, &self.shape, Ending::Running);
+        self.scores = Some(score(&self.question, &self.context, &parsed));
+        self.parsed = Some(parsed);
+        self.count_citations();
+    }
+
+    fn count_citations(&mut self) {
+        let text = self
+            .parsed
+            .as_ref()
+            .and_then(|parsed| parsed.reasoning.as_deref())
+            .unwrap_or_default();
+        self.cited = self
+            .shape
+            .labels
+            .iter()
+            .map(|label| mentions(text, label))
+            .collect();
+    }
+
+    /// Whether it is still coming.
+    pub fn running(&self) -> bool {
+        self.phase == Phase::Running
+    }
+
+    /// Tokens of the reply: the backend's count, else an estimate (true).
+    pub fn tokens(&self) -> (usize, bool) {
+        match self.usage.completion_tokens {
+            Some(count) => (count as usize, false),
+            None => ((self.raw.len() + self.reasoning.len()).div_ceil(4), true),
+        }
+    }
+
+    /// Tokens per second after the first token.
+    pub fn rate(&self, now: Duration) -> Option<f64> {
+        let first = self.first_token?;
+        let end = self
+            .total
+            .unwrap_or_else(|| now.saturating_sub(self.started));
+        let seconds = end.saturating_sub(first).as_secs_f64();
+        #[allow(clippy::cast_precision_loss)] // token counts are small
+        (seconds > 0.2).then(|| self.tokens().0 as f64 / seconds)
+    }
+
+    /// The reply in one word; `None` while it runs.
+    pub fn verdict(&self) -> Option<Verdict> {
+        match (&self.phase, &self.parsed, &self.scores) {
+            (Phase::Running, _, _) => None,
+            (Phase::Failed(_), _, _) => Some(Verdict::Unavailable),
+            (Phase::Done, Some(parsed), Some(scores)) => {
+                Some(Verdict::from(parsed.outcome, scores.main_correct))
+            }
+            (Phase::Done, _, _) => Some(Verdict::Unavailable),
+        }
+    }
+}
+
+/// Caution to show beside the scores of a stored reply.
+fn caution_of(record: &ReplyRecord) -> Option<String> {
+    let identity = record.model.get("identity").unwrap_or(&record.model);
+    let identity: ModelIdentity = serde_json::from_value(identity.clone()).ok()?;
+    caution(&identity)
+}
+
+/// What must be said beside everything this model says.
+pub fn caution(identity: &ModelIdentity) -> Option<String> {
+    match identity.backend {
+        crate::model::BackendKind::Replay => Some(match &identity.caution {
+            Some(caution) => format!("replay of {} · {caution}", identity.detail),
+            None => format!("replay of {}", identity.detail),
+        }),
+        _ => identity.caution.clone(),
+    }
+}
+
+/// How often a label stands in a text as a whole word (`DOC_1` is not in `DOC_12`).
+fn mentions(text: &str, label: &str) -> usize {
+    if label.is_empty() {
+        return 0;
+    }
+    text.match_indices(label)
+        .filter(|(at, _)| {
+            !text[at + label.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
+        })
+        .count()
+}
+
+/// All replies at hand.
+#[derive(Debug, Default)]
+pub struct Replies {
+    /// The one that is coming; at most one at a time.
+    pub running: Option<ReplyState>,
+    /// Finished in this session, oldest first.
+    pub recent: Vec<ReplyState>,
+    /// Question id and its stored replies, newest first.
+    pub stored: Option<(String, Vec<ReplyState>)>,
+}
+
+/// Finished replies kept in memory; older ones are in the store.
+const KEPT: usize = 100;
+
+impl Replies {
+    /// The reply to show with exactly this context.
+    pub fn shown(&self, context: &Context) -> Option<&ReplyState> {
+        self.newest_first().find(|reply| reply.context == *context)
+    }
+
+    /// The latest reply to a question in a scenario.
+    pub fn latest(&self, question_id: &str, scenario: Scenario) -> Option<&ReplyState> {
+        self.newest_first()
+            .find(|reply| reply.question.id == question_id && reply.context.scenario == scenario)
+    }
+
+    /// As [`Replies::shown`], to change it.
+    pub fn shown_mut(&mut self, context: &Context) -> Option<&mut ReplyState> {
+        let stored = self.stored.iter_mut().flat_map(|(_, replies)| replies);
+        self.running
+            .iter_mut()
+            .chain(self.recent.iter_mut().rev())
+            .chain(stored)
+            .find(|reply| reply.context == *context)
+    }
+
+    fn newest_first(&self) -> impl Iterator<Item = &ReplyState> {
+        let stored = self.stored.iter().flat_map(|(_, replies)| replies);
+        self.running
+            .iter()
+            .chain(self.recent.iter().rev())
+            .chain(stored)
+    }
+
+    /// Moves the running reply to the finished ones.
+    pub fn settle(&mut self) {
+        if let Some(reply) = self.running.take() {
+            if self.recent.len() >= KEPT {
+                self.recent.remove(0);
+            }
+            self.recent.push(reply);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_counted_as_whole_words() {
+        assert_eq!(mentions("DOC_1, DOC_12 and DOC_1.", "DOC_1"), 2);
+        assert_eq!(mentions("", "DOC_1"), 0);
+    }
+}

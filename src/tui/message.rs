@@ -1,0 +1,112 @@
+//! What comes in: keys, sizes, and what jobs report.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crossterm::event::{KeyEvent, MouseEvent};
+
+use crate::data::dataset::Dataset;
+use crate::data::store::ReplyRecord;
+use crate::model::ModelIdentity;
+use crate::retrieval::IndexInfo;
+use crate::tui::app::Ticket;
+use crate::tui::app::reply::Verdict;
+use crate::tui::app::retrieval::Hits;
+use crate::tui::theme::Tone;
+
+/// Everything that can happen.
+#[derive(Debug)]
+pub enum Message {
+    /// A key went down (or repeats).
+    Key(KeyEvent),
+    /// Text was pasted.
+    Paste(String),
+    /// The mouse, while it is captured.
+    Mouse(MouseEvent),
+    /// The terminal has another size.
+    Resize(u16, u16),
+    /// A frame is about to be drawn: the moment to read what has streamed in, once.
+    Frame,
+    /// Time passed while something runs.
+    Tick,
+    /// The dataset was read, or could not be.
+    Dataset(Result<Arc<Dataset>, String>),
+    /// The model was opened, or could not be.
+    Model(Result<ModelIdentity, String>),
+    /// Replies are not kept on disk, and why.
+    StoreProblem(String),
+    /// Last stored outcome per question.
+    Outcomes(HashMap<String, Verdict>),
+    /// Stored replies of a question, newest first.
+    Stored {
+        /// The question.
+        question_id: String,
+        /// Its replies.
+        records: Vec<ReplyRecord>,
+    },
+    /// From a running reply.
+    Reply {
+        /// Its job.
+        ticket: Ticket,
+        /// What happened.
+        event: ReplyEvent,
+    },
+    /// From the building of the index.
+    Index {
+        /// Its job.
+        ticket: Ticket,
+        /// What happened.
+        event: IndexEvent,
+    },
+    /// From a search.
+    Search {
+        /// Its job.
+        ticket: Ticket,
+        /// What was found.
+        news: SearchNews,
+    },
+    /// Syntax colours for a raw reply.
+    Highlighted {
+        /// The text they belong to.
+        raw: String,
+        /// Pieces with their tones.
+        pieces: Vec<(String, Tone)>,
+    },
+    /// Something to show at the bottom.
+    Complaint(String),
+}
+
+/// What a running reply reports.
+#[derive(Debug)]
+pub enum ReplyEvent {
+    /// What the backend is doing.
+    Status(String),
+    /// A new attempt: what came is void.
+    Restart,
+    /// Text of the reasoning field.
+    Reasoning(String),
+    /// Text of the reply.
+    Text(String),
+    /// The end, exactly once.
+    Finished(Result<Box<ReplyRecord>, String>),
+}
+
+/// What the building of the index reports.
+#[derive(Debug)]
+pub enum IndexEvent {
+    /// Stage, done, total.
+    Progress(String, usize, usize),
+    /// Something that did not go as it should and was dealt with.
+    Note(String),
+    /// The end, exactly once; an error is one clear sentence.
+    Finished(Result<IndexInfo, String>),
+}
+
+/// The lists that answer a query; the same query is answered again when the vectors are there.
+#[derive(Debug)]
+pub struct SearchNews {
+    /// Hits per method, in the order of `METHODS`.
+    pub lists: [Hits; 3],
+    /// Share of the exact scan's hits that HNSW found too.
+    pub recall: Option<f64>,
+}

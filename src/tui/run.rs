@@ -1,0 +1,325 @@
+//! The loop: input first, then what jobs report, then at most one frame every 16 ms; never a tick when idle.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossterm::event::{Event, EventStream, KeyEventKind};
+use futures_util::StreamExt;
+use tokio::sync::mpsc;
+
+use crate::tui::app::{App, Settings};
+use crate::tui::effects::{Effect, Effects};
+use crate::tui::keymap::Keymap;
+use crate::tui::message::Message;
+use crate::tui::theme::{self, ColorDepth, Theme};
+use crate::tui::update::{start, update};
+use crate::tui::{Setup, Source, TuiError, terminal, view};
+
+/// Shortest time between two frames.
+const FRAME: Duration = Duration::from_millis(16);
+
+/// How often a running job's clock is drawn.
+const TICK: Duration = Duration::from_millis(250);
+
+/// How long a stopped reply may take to be stored when the program ends.
+const FAREWELL: Duration = Duration::from_millis(800);
+
+/// Messages that may wait; senders wait beyond.
+const CHANNEL: usize = 256;
+
+/// Most messages handled before a frame may be drawn.
+const BATCH: usize = 128;
+
+/// Runs the explorer until the user leaves.
+///
+/// # Errors
+/// [`TuiError`] where there is no terminal, or it fails.
+pub fn run(setup: Setup) -> Result<(), TuiError> {
+    let mut screen = terminal::Screen::enter(setup.mouse)?;
+    let app = app_of(&setup, screen.size()?);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("medrgb async")
+        .enable_all()
+        .build()?;
+    let (sender, messages) = mpsc::channel(CHANNEL);
+    let setup = Arc::new(setup);
+    let effects = Effects::new(Arc::clone(&setup), sender, runtime.handle().clone());
+    let result = runtime.block_on(Loop::new(app, effects, messages).run(&mut screen));
+    // Jobs may still hold threads (a model being read from disk); they must not delay the way out.
+    runtime.shutdown_background();
+    drop(screen);
+    result
+}
+
+/// The state before the first frame; mistakes in theme and keys are shown, not fatal.
+fn app_of(setup: &Setup, size: (u16, u16)) -> App {
+    let variable = |name: &str| std::env::var(name).ok();
+    let depth = setup
+        .colors
+        .unwrap_or_else(|| terminal::color_depth(variable));
+    let fallback = if terminal::light_background(variable) {
+        "light"
+    } else {
+        "dark"
+    };
+    let mut complaints = Vec::new();
+    let theme = if depth == ColorDepth::None || setup.theme == "auto" || setup.theme.is_empty() {
+        Theme::built_in(fallback, depth)
+    } else {
+        theme::load(&setup.theme, setup.themes.as_deref(), depth).unwrap_or_else(|error| {
+            complaints.push(format!("{error}; using {fallback}"));
+            Theme::built_in(fallback, depth)
+        })
+    };
+    let keymap = Keymap::new(&setup.keys).unwrap_or_else(|mistakes| {
+        complaints.push(format!("{}; using the built-in keys", mistakes.join("; ")));
+        Keymap::default()
+    });
+    let settings = Settings {
+        model: setup.model.name.clone(),
+        dataset: match &setup.dataset {
+            Source::Folder(path) => path.display().to_string(),
+            Source::Sample => "the sample benchmark".into(),
+        },
+        k: setup.hits.clamp(1, 100),
+        templates: setup.templates.clone(),
+    };
+    let mut app = App::new(settings, keymap, theme, size);
+    app.mouse = setup.mouse;
+    if !complaints.is_empty() {
+        app.complain(complaints.join(" · "));
+    }
+    app
+}
+
+struct Loop {
+    app: App,
+    effects: Effects,
+    messages: mpsc::Receiver<Message>,
+    started: Instant,
+    last_frame: Option<Instant>,
+    dirty: bool,
+}
+
+/// What woke the loop.
+enum Wake {
+    Input(Option<std::io::Result<Event>>),
+    Message(Option<Message>),
+    Signal(Signal),
+    Frame,
+    Tick,
+}
+
+enum Signal {
+    End,
+    Suspend,
+}
+
+impl Loop {
+    fn new(app: App, effects: Effects, messages: mpsc::Receiver<Message>) -> Loop {
+        Loop {
+            app,
+            effects,
+            messages,
+            started: Instant::now(),
+            last_frame: None,
+            dirty: true,
+        }
+    }
+
+    async fn run(mut self, screen: &mut terminal::Screen) -> Result<(), TuiError> {
+        let mut signals = Signals::new()?;
+        let (hang_up, mut hung_up) = tokio::sync::oneshot::channel::<()>();
+        terminal::watch(move || {
+            let _ = hang_up.send(());
+        });
+        self.draw(screen)?;
+        let mut events = EventStream::new();
+        for effect in start() {
+            self.effects.start(effect);
+        }
+        while !self.app.quit {
+            let frame_at = self.frame_at();
+            let ticking = self.app.ticking();
+            let wake = tokio::select! {
+                biased;
+                event = events.next() => Wake::Input(event),
+                signal = signals.next() => Wake::Signal(signal),
+                _ = &mut hung_up => Wake::Signal(Signal::End),
+                () = until(frame_at), if self.dirty => Wake::Frame,
+                message = self.messages.recv() => Wake::Message(message),
+                () = tokio::time::sleep(TICK), if ticking => Wake::Tick,
+            };
+            match wake {
+                Wake::Input(Some(Ok(event))) => self.input(event, screen, &mut events)?,
+                // A terminal that can't be read any more ends the program.
+                Wake::Input(Some(Err(error))) => return self.end(Err(error.into())).await,
+                Wake::Input(None) | Wake::Signal(Signal::End) => break,
+                Wake::Signal(Signal::Suspend) => {
+                    self.perform(Effect::Suspend, screen, &mut events)?;
+                }
+                Wake::Message(Some(message)) => {
+                    self.handle(message, screen, &mut events)?;
+                    self.drain(screen, &mut events)?;
+                }
+                Wake::Message(None) => break,
+                Wake::Frame => self.draw(screen)?,
+                Wake::Tick => self.handle(Message::Tick, screen, &mut events)?,
+            }
+            if self.dirty && self.frame_at() <= Instant::now() {
+                self.draw(screen)?;
+            }
+        }
+        self.end(Ok(())).await
+    }
+
+    /// Handles the messages that are waiting, without waiting for more. Input is not looked for here: the
+    /// event stream remembers the first waker that polls it, and the next turn of the loop asks it first.
+    fn drain(
+        &mut self,
+        screen: &mut terminal::Screen,
+        events: &mut EventStream,
+    ) -> Result<(), TuiError> {
+        for _ in 0..BATCH {
+            match self.messages.try_recv() {
+                Ok(message) => self.handle(message, screen, events)?,
+                Err(_) => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    fn frame_at(&self) -> Instant {
+        self.last_frame
+            .map_or_else(Instant::now, |last| last + FRAME)
+    }
+
+    fn input(
+        &mut self,
+        event: Event,
+        screen: &mut terminal::Screen,
+        events: &mut EventStream,
+    ) -> Result<(), TuiError> {
+        let message = match event {
+            Event::Key(key) if key.kind != KeyEventKind::Release => Message::Key(key),
+            Event::Paste(text) => Message::Paste(text),
+            Event::Mouse(mouse) => Message::Mouse(mouse),
+            Event::Resize(columns, rows) => Message::Resize(columns, rows),
+            _ => return Ok(()),
+        };
+        self.handle(message, screen, events)
+    }
+
+    fn handle(
+        &mut self,
+        message: Message,
+        screen: &mut terminal::Screen,
+        events: &mut EventStream,
+    ) -> Result<(), TuiError> {
+        self.dirty = true;
+        let effects = update(&mut self.app, message, self.started.elapsed());
+        for effect in effects {
+            self.perform(effect, screen, events)?;
+        }
+        Ok(())
+    }
+
+    fn perform(
+        &mut self,
+        effect: Effect,
+        screen: &mut terminal::Screen,
+        events: &mut EventStream,
+    ) -> Result<(), TuiError> {
+        match effect {
+            Effect::Suspend => {
+                // The stream's thread would go on reading the terminal that the shell now owns.
+                *events = EventStream::new();
+                screen.suspend(self.app.mouse)?;
+                self.dirty = true;
+            }
+            Effect::Redraw => screen.forget()?,
+            Effect::Mouse(on) => screen.mouse(on)?,
+            Effect::Copy(text) => screen.copy(&text)?,
+            effect => self.effects.start(effect),
+        }
+        Ok(())
+    }
+
+    fn draw(&mut self, screen: &mut terminal::Screen) -> Result<(), TuiError> {
+        let now = self.started.elapsed();
+        let size = screen.size()?;
+        if size != self.app.size {
+            let _ = update(&mut self.app, Message::Resize(size.0, size.1), now);
+        }
+        let _ = update(&mut self.app, Message::Frame, now);
+        screen.draw(|buffer| view::draw(&self.app, buffer))?;
+        self.last_frame = Some(Instant::now());
+        self.dirty = false;
+        Ok(())
+    }
+
+    /// Stops what runs; a reply that was coming gets the time to be stored.
+    async fn end(mut self, result: Result<(), TuiError>) -> Result<(), TuiError> {
+        self.effects.shut_down();
+        let deadline = Instant::now() + FAREWELL;
+        while self.app.replies.running.is_some() {
+            match tokio::time::timeout_at(deadline.into(), self.messages.recv()).await {
+                Ok(Some(message)) => {
+                    let _ = update(&mut self.app, message, self.started.elapsed());
+                }
+                _ => break,
+            }
+        }
+        result
+    }
+}
+
+async fn until(at: Instant) {
+    tokio::time::sleep_until(at.into()).await;
+}
+
+#[cfg(unix)]
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    hang_up: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+    stop: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> std::io::Result<Signals> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            stop: signal(SignalKind::from_raw(libc::SIGTSTP))?,
+        })
+    }
+
+    async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.terminate.recv() => Signal::End,
+            _ = self.hang_up.recv() => Signal::End,
+            _ = self.interrupt.recv() => Signal::End,
+            _ = self.stop.recv() => Signal::Suspend,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Signals {}
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> std::io::Result<Signals> {
+        Ok(Signals {})
+    }
+
+    async fn next(&mut self) -> Signal {
+        let _ = tokio::signal::ctrl_c().await;
+        Signal::End
+    }
+}

@@ -1,0 +1,274 @@
+//! The terminal: entered once, restored after every end (quit, panic, signal, suspend).
+
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base64::Engine as _;
+use crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+};
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+    disable_raw_mode, enable_raw_mode,
+};
+use crossterm::{cursor, execute, queue};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+
+use crate::tui::TuiError;
+use crate::tui::theme::ColorDepth;
+
+/// Whether the terminal is in our hands and must be given back.
+static ENTERED: AtomicBool = AtomicBool::new(false);
+
+/// The terminal in our hands; given back when dropped.
+pub struct Screen {
+    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+}
+
+impl Screen {
+    /// Takes the terminal.
+    ///
+    /// # Errors
+    /// [`TuiError`] where there is none or it can't be set up.
+    pub fn enter(mouse: bool) -> Result<Screen, TuiError> {
+        if !io::stdin().is_terminal() {
+            return Err(TuiError::NotATerminal("input"));
+        }
+        if !io::stdout().is_terminal() {
+            return Err(TuiError::NotATerminal("output"));
+        }
+        restore_on_panic();
+        take(mouse)?;
+        let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 16, io::stdout()));
+        Ok(Screen {
+            terminal: Terminal::new(backend)?,
+        })
+    }
+
+    /// Columns and rows.
+    ///
+    /// # Errors
+    /// Where the terminal is gone.
+    pub fn size(&self) -> io::Result<(u16, u16)> {
+        self.terminal.size().map(|size| (size.width, size.height))
+    }
+
+    /// Draws a frame as one write, so that it never shows half.
+    ///
+    /// # Errors
+    /// Where the terminal is gone.
+    pub fn draw(&mut self, draw: impl FnOnce(&mut ratatui::buffer::Buffer)) -> io::Result<()> {
+        queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
+        self.terminal.draw(|frame| draw(frame.buffer_mut()))?;
+        execute!(self.terminal.backend_mut(), EndSynchronizedUpdate)
+    }
+
+    /// Forgets what is on screen, so that the next frame draws everything.
+    ///
+    /// # Errors
+    /// Where the terminal is gone.
+    pub fn forget(&mut self) -> io::Result<()> {
+        // Not `clear`, which asks the terminal for its cursor while input is being read elsewhere.
+        let size = self.terminal.size()?;
+        self.terminal.resize(size.into())
+    }
+
+    /// Captures the mouse or lets it go.
+    ///
+    /// # Errors
+    /// Where the terminal is gone.
+    pub fn mouse(&mut self, on: bool) -> io::Result<()> {
+        if on {
+            execute!(self.terminal.backend_mut(), EnableMouseCapture)
+        } else {
+            execute!(self.terminal.backend_mut(), DisableMouseCapture)
+        }
+    }
+
+    /// Puts text into the clipboard of the terminal (OSC 52), also over SSH.
+    ///
+    /// # Errors
+    /// Where the terminal is gone.
+    pub fn copy(&mut self, text: &str) -> io::Result<()> {
+        let encoded = base64::engine::general_purpose::STANDARD.encode(text);
+        let backend = self.terminal.backend_mut();
+        write!(backend, "\x1b]52;c;{encoded}\x07")?;
+        backend.flush()
+    }
+
+    /// Stops the program as a shell expects it, and takes the terminal again when it goes on.
+    ///
+    /// # Errors
+    /// Where the terminal is gone.
+    pub fn suspend(&mut self, mouse: bool) -> io::Result<()> {
+        give_back();
+        stop_process_group();
+        take(mouse)?;
+        self.forget()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+fn take(mouse: bool) -> io::Result<()> {
+    // NO_COLOR would make crossterm write resets that cancel bold and reverse; the mono theme has no
+    // colours anyway.
+    crossterm::style::force_color_output(true);
+    enable_raw_mode()?;
+    ENTERED.store(true, Ordering::SeqCst);
+    let mut out = io::stdout();
+    execute!(
+        out,
+        EnterAlternateScreen,
+        EnableBracketedPaste,
+        cursor::Hide
+    )?;
+    if mouse {
+        execute!(out, EnableMouseCapture)?;
+    }
+    Ok(())
+}
+
+/// Gives the terminal back as it was; does nothing where it is not in our hands. Failures are ignored:
+/// the terminal may be gone.
+fn give_back() {
+    if !ENTERED.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    let mut out = io::stdout();
+    let _ = execute!(
+        out,
+        EndSynchronizedUpdate,
+        DisableMouseCapture,
+        DisableBracketedPaste,
+        LeaveAlternateScreen,
+        cursor::Show
+    );
+    let _ = disable_raw_mode();
+}
+
+/// A panic of the interface's thread gives the terminal back before its message is printed; one on
+/// another thread is only logged, since the interface goes on.
+fn restore_on_panic() {
+    let interface = std::thread::current().id();
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if std::thread::current().id() == interface {
+            give_back();
+            before(info);
+        } else if ENTERED.load(Ordering::SeqCst) {
+            tracing::error!("panic on another thread: {info}");
+        } else {
+            before(info);
+        }
+    }));
+}
+
+/// How many colours this terminal shows, from the environment.
+pub fn color_depth(variable: impl Fn(&str) -> Option<String>) -> ColorDepth {
+    let value = |name: &str| variable(name).unwrap_or_default().to_ascii_lowercase();
+    match value("MEDRGB_COLORS").as_str() {
+        "none" | "0" => return ColorDepth::None,
+        "16" => return ColorDepth::Sixteen,
+        "256" => return ColorDepth::Cube,
+        "truecolor" | "24bit" => return ColorDepth::True,
+        _ => {}
+    }
+    let (term, colorterm) = (value("TERM"), value("COLORTERM"));
+    if !value("NO_COLOR").is_empty() || term == "dumb" {
+        ColorDepth::None
+    } else if colorterm == "truecolor" || colorterm == "24bit" || term.ends_with("-direct") {
+        ColorDepth::True
+    } else if term.contains("256color") || term.contains("kitty") || term.contains("alacritty") {
+        ColorDepth::Cube
+    } else {
+        ColorDepth::Sixteen
+    }
+}
+
+/// Whether the terminal says that its background is light (`COLORFGBG`).
+pub fn light_background(variable: impl Fn(&str) -> Option<String>) -> bool {
+    variable("COLORFGBG")
+        .and_then(|value| value.rsplit(';').next()?.parse::<u8>().ok())
+        .is_some_and(|background| background == 7 || background == 15)
+}
+
+#[cfg(unix)]
+#[allow(unsafe_code)]
+fn stop_process_group() {
+    // SAFETY: kill has no memory preconditions; 0 is our own process group, as the shell's Ctrl-Z does.
+    unsafe {
+        libc::kill(0, libc::SIGSTOP);
+    }
+}
+
+#[cfg(not(unix))]
+fn stop_process_group() {}
+
+/// Calls `gone` once the terminal has hung up. Waits in the kernel on a thread of its own: no polling.
+#[cfg(unix)]
+#[allow(unsafe_code)]
+pub fn watch(gone: impl FnOnce() + Send + 'static) {
+    let watching = std::thread::Builder::new().name("terminal watch".into());
+    let _ = watching.spawn(move || {
+        loop {
+            let mut entry = libc::pollfd {
+                fd: libc::STDOUT_FILENO,
+                events: 0,
+                revents: 0,
+            };
+            // SAFETY: one valid pollfd on our stack; with no events asked for, poll returns on hang-up
+            // or error only.
+            let count = unsafe { libc::poll(&raw mut entry, 1, -1) };
+            let interrupted =
+                count < 0 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
+            if !interrupted {
+                return gone();
+            }
+        }
+    });
+}
+
+/// Elsewhere a failed write ends the program.
+#[cfg(not(unix))]
+pub fn watch(gone: impl FnOnce() + Send + 'static) {
+    // Dropping it would count as a hang-up.
+    std::mem::forget(gone);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn depth(pairs: &[(&str, &str)]) -> ColorDepth {
+        color_depth(|name| {
+            let found = pairs.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn colour_depth_follows_the_environment() {
+        assert_eq!(depth(&[("TERM", "xterm")]), ColorDepth::Sixteen);
+        assert_eq!(depth(&[("TERM", "xterm-256color")]), ColorDepth::Cube);
+        let truecolor = [("TERM", "xterm-256color"), ("COLORTERM", "truecolor")];
+        assert_eq!(depth(&truecolor), ColorDepth::True);
+        assert_eq!(
+            depth(&[("NO_COLOR", "1"), ("COLORTERM", "truecolor")]),
+            ColorDepth::None
+        );
+        assert_eq!(
+            depth(&[("NO_COLOR", ""), ("TERM", "xterm")]),
+            ColorDepth::Sixteen
+        );
+        assert_eq!(
+            depth(&[("NO_COLOR", "1"), ("MEDRGB_COLORS", "256")]),
+            ColorDepth::Cube
+        );
+    }
+}

@@ -1,0 +1,258 @@
+//! The machine: a message changes the state and asks for effects. No files, no network, no terminal.
+
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
+
+use crate::tui::app::{App, DatasetState, ModelState, Overlay, Screen};
+use crate::tui::command::Command;
+use crate::tui::effects::Effect;
+use crate::tui::keymap::Chord;
+use crate::tui::message::Message;
+use crate::tui::view;
+
+mod browse;
+mod instance;
+mod overlay;
+mod reply;
+mod retrieval;
+
+/// Effects to start with, before the first message.
+pub fn start() -> Vec<Effect> {
+    vec![Effect::LoadDataset, Effect::OpenModel]
+}
+
+/// Changes the state for one message at time `now` since the start.
+pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
+    app.now = now;
+    match message {
+        Message::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
+        Message::Key(key) => on_key(app, key),
+        Message::Paste(text) => paste(app, &text),
+        Message::Mouse(event) => on_mouse(app, event),
+        Message::Resize(columns, rows) => {
+            app.size = (columns, rows);
+            clamp(app);
+            Vec::new()
+        }
+        Message::Frame => {
+            if let Some(reply) = &mut app.replies.running {
+                reply.refresh();
+            }
+            Vec::new()
+        }
+        Message::Tick => Vec::new(),
+        Message::Dataset(result) => on_dataset(app, result),
+        Message::Model(Ok(identity)) => {
+            app.model = ModelState::Ready(identity);
+            Vec::new()
+        }
+        Message::Model(Err(problem)) => {
+            app.model = ModelState::Failed(problem);
+            Vec::new()
+        }
+        Message::StoreProblem(problem) => {
+            app.complain(format!("Replies are kept in memory only: {problem}"));
+            app.store_problem = Some(problem);
+            Vec::new()
+        }
+        Message::Outcomes(outcomes) => {
+            app.browse.outcomes.extend(outcomes);
+            Vec::new()
+        }
+        Message::Stored {
+            question_id,
+            records,
+        } => reply::on_stored(app, question_id, &records),
+        Message::Reply { ticket, event } => reply::on_event(app, ticket, event),
+        Message::Index { ticket, event } => retrieval::on_index(app, ticket, event),
+        Message::Search { ticket, news } => {
+            retrieval::on_search(app, ticket, news);
+            Vec::new()
+        }
+        Message::Highlighted { raw, pieces } => {
+            reply::on_highlighted(app, &raw, &pieces);
+            Vec::new()
+        }
+        Message::Complaint(text) => {
+            app.complain(text);
+            Vec::new()
+        }
+    }
+}
+
+fn on_dataset(
+    app: &mut App,
+    result: Result<std::sync::Arc<crate::data::dataset::Dataset>, String>,
+) -> Vec<Effect> {
+    match result {
+        Ok(dataset) => {
+            app.browse.load(&dataset);
+            app.dataset = DatasetState::Ready(dataset.clone());
+            vec![Effect::LoadOutcomes { dataset }]
+        }
+        Err(problem) => {
+            app.dataset = DatasetState::Failed(problem);
+            Vec::new()
+        }
+    }
+}
+
+fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
+    app.notice = None;
+    let chord = Chord::of(key);
+    // Leaving, suspending and redrawing work everywhere, whatever is being typed.
+    if let Some(command @ (Command::Quit | Command::Suspend | Command::Redraw)) =
+        app.keymap.command(app.screen, chord)
+    {
+        return run(app, command);
+    }
+    if app.overlay.is_some() {
+        return overlay::on_key(app, key, chord);
+    }
+    if app.screen == Screen::Browse && app.browse.typing {
+        return browse::on_typing(app, key);
+    }
+    if app.screen == Screen::Retrieval && app.retrieval.typing {
+        return retrieval::on_typing(app, key);
+    }
+    match app.keymap.command(app.screen, chord) {
+        Some(command) => run(app, command),
+        None => {
+            if let KeyCode::Char(_) = key.code {
+                let help = app.keymap.key(Command::Help);
+                app.say(format!("{chord} does nothing here; {help} lists the keys"));
+            }
+            Vec::new()
+        }
+    }
+}
+
+/// Runs a command on the current screen.
+pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
+    match command {
+        Command::Quit | Command::Leave => {
+            app.quit = true;
+            Vec::new()
+        }
+        Command::Suspend => vec![Effect::Suspend],
+        Command::Redraw => vec![Effect::Redraw],
+        Command::Help => {
+            app.overlay = Some(Overlay::Help { scroll: 0 });
+            Vec::new()
+        }
+        Command::Palette => {
+            app.overlay = Some(Overlay::Palette {
+                input: crate::tui::app::input::Input::default(),
+                selected: 0,
+            });
+            Vec::new()
+        }
+        Command::ToggleMouse => {
+            app.mouse = !app.mouse;
+            app.say(if app.mouse {
+                "mouse on: the terminal's own text selection is off"
+            } else {
+                "mouse off"
+            });
+            vec![Effect::Mouse(app.mouse)]
+        }
+        Command::Retrieval => retrieval::open(app),
+        _ => match app.screen {
+            Screen::Browse => browse::run(app, command),
+            Screen::Instance => instance::run(app, command),
+            Screen::Retrieval => retrieval::run(app, command),
+        },
+    }
+}
+
+fn paste(app: &mut App, text: &str) -> Vec<Effect> {
+    if let Some(Overlay::Palette { input, selected }) = &mut app.overlay {
+        input.paste(text);
+        *selected = 0;
+    } else if app.screen == Screen::Browse && app.browse.typing {
+        app.browse.filter.paste(text);
+        app.browse.refilter();
+        browse::keep_visible(app);
+    } else if app.screen == Screen::Retrieval && app.retrieval.typing {
+        app.retrieval.query.paste(text);
+    }
+    Vec::new()
+}
+
+fn on_mouse(app: &mut App, event: MouseEvent) -> Vec<Effect> {
+    let at = ratatui::layout::Position::new(event.column, event.row);
+    match event.kind {
+        MouseEventKind::ScrollDown | MouseEventKind::ScrollUp => {
+            let down = event.kind == MouseEventKind::ScrollDown;
+            let command = if down { Command::Down } else { Command::Up };
+            if app.overlay.is_some() {
+                overlay::scroll(app, if down { 3 } else { -3 });
+                return Vec::new();
+            }
+            if app.screen == Screen::Instance {
+                instance::focus_at(app, at);
+            }
+            (0..3).flat_map(|_| run(app, command)).collect()
+        }
+        MouseEventKind::Down(MouseButton::Left) if app.overlay.is_none() => match app.screen {
+            Screen::Browse => browse::click(app, at),
+            Screen::Instance => {
+                instance::focus_at(app, at);
+                Vec::new()
+            }
+            Screen::Retrieval => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// Brings every scroll position back into its bounds after a change of size.
+fn clamp(app: &mut App) {
+    browse::keep_visible(app);
+    instance::clamp(app);
+    retrieval::keep_visible(app);
+    overlay::scroll(app, 0);
+}
+
+/// A scroll position moved by `by`, within a flow of `rows` rows seen through `height`.
+fn scrolled(from: usize, by: isize, rows: usize, height: usize) -> usize {
+    from.min(rows.saturating_sub(height))
+        .saturating_add_signed(by)
+        .min(rows.saturating_sub(height))
+}
+
+/// How far a command scrolls in a panel of this height; `None` for other commands.
+fn distance(command: Command, height: usize) -> Option<isize> {
+    let page = isize::try_from(height.saturating_sub(1).max(1)).unwrap_or(1);
+    match command {
+        Command::Up => Some(-1),
+        Command::Down => Some(1),
+        Command::PageUp => Some(-page),
+        Command::PageDown => Some(page),
+        Command::Top => Some(isize::MIN / 2),
+        Command::Bottom => Some(isize::MAX / 2),
+        _ => None,
+    }
+}
+
+/// Moves a choice and keeps it inside a list with `visible` rows.
+fn choose(selected: &mut usize, top: &mut usize, by: isize, length: usize, visible: usize) {
+    *selected = selected
+        .saturating_add_signed(by)
+        .min(length.saturating_sub(1));
+    let visible = visible.max(1);
+    *top = (*top)
+        .min(*selected)
+        .max((*selected + 1).saturating_sub(visible))
+        .min(length.saturating_sub(visible.min(length)));
+}
+
+/// Rows that a list on this screen shows.
+fn list_rows(app: &App) -> usize {
+    match app.screen {
+        Screen::Browse => view::browse::visible_rows(app),
+        Screen::Retrieval => view::retrieval::visible_hits(app),
+        Screen::Instance => 1,
+    }
+}

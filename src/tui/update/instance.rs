@@ -1,0 +1,313 @@
+//! Keys of the instance screen.
+
+use ratatui::layout::Position;
+
+use crate::domain::context::{Condition, MAX_DOCS, Mode, Scenario, SourceFilter};
+use crate::tui::app::instance::{InstanceState, Panel};
+use crate::tui::app::{App, Overlay, Screen};
+use crate::tui::command::Command;
+use crate::tui::effects::Effect;
+use crate::tui::update::{browse, distance, reply, scrolled};
+use crate::tui::view;
+
+/// Opens a question; the condition and how things are shown stay as they were.
+pub(super) fn open(app: &mut App, index: usize) -> Vec<Effect> {
+    let Some(dataset) = app.data().cloned() else {
+        return Vec::new();
+    };
+    let condition = app
+        .instance
+        .as_ref()
+        .map_or_else(Condition::default, |state| state.condition);
+    let marks = app.theme.mono;
+    let Some(mut state) =
+        InstanceState::open(&dataset, &app.settings.templates, index, condition, marks)
+    else {
+        return Vec::new();
+    };
+    if let Some(old) = &app.instance {
+        state.gold = old.gold;
+        state.raw = old.raw;
+        state.diff = old.diff;
+        state.zoom = old.zoom && app.screen == Screen::Instance;
+        if app.screen == Screen::Instance && old.focus.role().is_none() {
+            state.focus = old.focus;
+        }
+    }
+    let question_id = state.question.id.clone();
+    app.instance = Some(state);
+    app.screen = Screen::Instance;
+    let mut effects = vec![Effect::LoadStored {
+        dataset,
+        question_id,
+    }];
+    effects.extend(reply::highlight(app));
+    effects
+}
+
+pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
+    let Some(state) = &mut app.instance else {
+        app.screen = Screen::Browse;
+        return Vec::new();
+    };
+    match command {
+        Command::FocusNext => step_focus(app, true),
+        Command::FocusPrevious => step_focus(app, false),
+        Command::Zoom => state.zoom = !state.zoom,
+        Command::ToggleGold => state.gold = !state.gold,
+        Command::NextDiffView => {
+            state.diff = state.diff.next();
+            let shown = state.diff.describe();
+            app.say(format!("adversarial documents show the {shown}"));
+        }
+        Command::ToggleRaw => {
+            state.raw = !state.raw;
+            state.scroll[Panel::Reply.index()] = 0;
+            return reply::highlight(app);
+        }
+        Command::ShowPrompt => match state.composed.as_ref().map(|composed| &composed.prompt) {
+            Ok(Ok(_)) => app.overlay = Some(Overlay::Prompt { scroll: 0 }),
+            Ok(Err(problem)) | Err(problem) => {
+                let problem = problem.clone();
+                app.complain(format!("There is no prompt: {problem}"));
+            }
+        },
+        Command::Ask => return reply::ask(app),
+        Command::Stop => return reply::stop(app),
+        Command::Copy => return reply::copy(app),
+        Command::Back => {
+            if state.zoom {
+                state.zoom = false;
+            } else {
+                let index = state.index;
+                app.browse.choose(index);
+                app.screen = Screen::Browse;
+                browse::keep_visible(app);
+            }
+        }
+        Command::NextQuestion => return step_question(app, 1),
+        Command::PreviousQuestion => return step_question(app, -1),
+        Command::NextDocument => jump(app, true),
+        Command::PreviousDocument => jump(app, false),
+        _ => return change(app, command),
+    }
+    Vec::new()
+}
+
+/// Commands that change the condition, else those that scroll.
+fn change(app: &mut App, command: Command) -> Vec<Effect> {
+    let Some(state) = &app.instance else {
+        return Vec::new();
+    };
+    let old = state.condition;
+    let mut condition = old;
+    match command {
+        Command::LessSignal => condition.p = step_p(old.p, -20.0),
+        Command::MoreSignal => condition.p = step_p(old.p, 20.0),
+        Command::LessSignalFine => condition.p = step_p(old.p, -5.0),
+        Command::MoreSignalFine => condition.p = step_p(old.p, 5.0),
+        Command::MoreDocs => condition.docs = (old.docs + 1).min(MAX_DOCS),
+        Command::FewerDocs => {
+            let least = usize::from(old.scenario != Scenario::Standard);
+            condition.docs = old.docs.saturating_sub(1).max(least);
+        }
+        Command::NextScenario => condition.scenario = step_scenario(old.scenario, 1),
+        Command::PreviousScenario => condition.scenario = step_scenario(old.scenario, 3),
+        Command::NewSeed => condition.seed = old.seed.wrapping_add(1),
+        Command::NextMode => {
+            condition.mode = match old.mode {
+                Mode::Nested => Mode::Independent,
+                Mode::Independent => Mode::Nested,
+            }
+        }
+        Command::NextSource => {
+            condition.source = match old.source {
+                SourceFilter::Any => SourceFilter::Offline,
+                SourceFilter::Offline => SourceFilter::Online,
+                SourceFilter::Online => SourceFilter::Any,
+            }
+        }
+        _ => {
+            scroll(app, command);
+            return Vec::new();
+        }
+    }
+    if condition.scenario != Scenario::Standard && condition.docs == 0 {
+        condition.docs = 1;
+    }
+    if condition == old {
+        let end = if command == Command::FewerDocs {
+            "fewer documents than this make no context".to_owned()
+        } else {
+            format!("p is already {} %", old.p)
+        };
+        app.say(end);
+        return Vec::new();
+    }
+    if condition.scenario == Scenario::Standard && condition.p != old.p {
+        app.say("the standard scenario has signal documents only and ignores p");
+    }
+    recompose(app, condition)
+}
+
+fn recompose(app: &mut App, condition: Condition) -> Vec<Effect> {
+    let Some(dataset) = app.data().cloned() else {
+        return Vec::new();
+    };
+    let marks = app.theme.mono;
+    if let Some(state) = &mut app.instance {
+        state.recompose(&dataset, &app.settings.templates, condition, marks);
+    }
+    reply::highlight(app)
+}
+
+/// The next multiple of the step, so that 33 goes to 40 and not to 53.
+fn step_p(p: f64, by: f64) -> f64 {
+    let steps = p / by.abs();
+    let next = if by > 0.0 {
+        (steps + 1e-9).floor() + 1.0
+    } else {
+        (steps - 1e-9).ceil() - 1.0
+    };
+    (next * by.abs()).clamp(0.0, 100.0)
+}
+
+fn step_scenario(from: Scenario, by: usize) -> Scenario {
+    let at = Scenario::ALL.iter().position(|&s| s == from).unwrap_or(0);
+    Scenario::ALL[(at + by) % Scenario::ALL.len()]
+}
+
+fn step_question(app: &mut App, by: isize) -> Vec<Effect> {
+    let Some(state) = &app.instance else {
+        return Vec::new();
+    };
+    let here = state.index;
+    // Along the filtered list where the question is in it, else along the whole dataset.
+    let next = match app.browse.shown.iter().position(|&shown| shown == here) {
+        Some(row) => row
+            .checked_add_signed(by)
+            .and_then(|row| app.browse.shown.get(row).copied()),
+        None => here.checked_add_signed(by),
+    };
+    let last = app.data().map_or(0, |dataset| dataset.questions.len());
+    match next {
+        Some(index) if index < last => {
+            app.browse.choose(index);
+            open(app, index)
+        }
+        _ => {
+            app.say(if by > 0 {
+                "this is the last question of the list"
+            } else {
+                "this is the first question of the list"
+            });
+            Vec::new()
+        }
+    }
+}
+
+fn step_focus(app: &mut App, forward: bool) {
+    let order = view::instance::focusable(app);
+    let Some(state) = &mut app.instance else {
+        return;
+    };
+    let count = order.len().max(1);
+    let here = order.iter().position(|&panel| panel == state.focus);
+    let next = match (here, forward) {
+        (Some(at), true) => (at + 1) % count,
+        (Some(at), false) => (at + count - 1) % count,
+        (None, _) => 0,
+    };
+    if let Some(&panel) = order.get(next) {
+        state.focus = panel;
+    }
+}
+
+/// Scrolls the focused panel.
+fn scroll(app: &mut App, command: Command) {
+    let Some(panel) = app.instance.as_ref().map(|state| state.focus) else {
+        return;
+    };
+    let (rows, height) = view::instance::extent(app, panel);
+    let Some(by) = distance(command, height) else {
+        return;
+    };
+    let at = view::instance::scroll_of(app, panel, rows, height);
+    let next = scrolled(at, by, rows, height);
+    set_scroll(app, panel, next, rows, height);
+}
+
+fn set_scroll(app: &mut App, panel: Panel, next: usize, rows: usize, height: usize) {
+    if let Some(state) = &mut app.instance {
+        state.scroll[panel.index()] = next;
+        if panel == Panel::Reply {
+            state.follow = next + height >= rows;
+        }
+    }
+}
+
+/// Scrolls a document column to the next or previous document.
+fn jump(app: &mut App, forward: bool) {
+    let Some(panel) = app.instance.as_ref().map(|state| state.focus) else {
+        return;
+    };
+    let (rows, height) = view::instance::extent(app, panel);
+    let at = view::instance::scroll_of(app, panel, rows, height);
+    let anchors = view::instance::anchors(app, panel);
+    let next = if forward {
+        anchors.into_iter().find(|&anchor| anchor > at)
+    } else {
+        anchors.into_iter().rev().find(|&anchor| anchor < at)
+    };
+    if let Some(next) = next {
+        let next = next.min(rows.saturating_sub(height));
+        set_scroll(app, panel, next, rows, height);
+    }
+}
+
+/// Focuses the panel under the pointer.
+pub(super) fn focus_at(app: &mut App, at: Position) {
+    let found = view::instance::panel_at(app, at);
+    if let (Some(panel), Some(state)) = (found, &mut app.instance) {
+        state.focus = panel;
+    }
+}
+
+pub(super) fn clamp(app: &mut App) {
+    if app.instance.is_none() {
+        return;
+    }
+    for panel in Panel::ALL {
+        let (rows, height) = view::instance::extent(app, panel);
+        if let Some(state) = &mut app.instance {
+            let at = &mut state.scroll[panel.index()];
+            *at = (*at).min(rows.saturating_sub(height));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[allow(clippy::float_cmp)] // multiples of 5 are exact
+    fn p_steps_along_the_grid() {
+        assert_eq!(step_p(60.0, 20.0), 80.0);
+        assert_eq!(step_p(100.0, 20.0), 100.0);
+        assert_eq!(step_p(0.0, -20.0), 0.0);
+        assert_eq!(step_p(65.0, 20.0), 80.0);
+        assert_eq!(step_p(65.0, -20.0), 60.0);
+        assert_eq!(step_p(60.0, -5.0), 55.0);
+    }
+
+    #[test]
+    fn scenarios_go_round() {
+        let mut scenario = Scenario::Standard;
+        for _ in 0..4 {
+            scenario = step_scenario(scenario, 1);
+        }
+        assert_eq!(scenario, Scenario::Standard);
+        assert_eq!(step_scenario(Scenario::Standard, 3), Scenario::Robustness);
+    }
+}

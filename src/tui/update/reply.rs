@@ -1,0 +1,214 @@
+//! Asking, stopping, and what comes back.
+
+use std::rc::Rc;
+
+use crate::data::store::ReplyRecord;
+use crate::tui::app::reply::{Phase, ReplyState, Verdict, caution};
+use crate::tui::app::{App, ModelState, Ticket};
+use crate::tui::command::Command;
+use crate::tui::effects::{AskParts, Effect};
+use crate::tui::message::ReplyEvent;
+use crate::tui::theme::Tone;
+use crate::tui::widgets::text::Rich;
+
+/// Asks the model the instance on screen.
+pub(super) fn ask(app: &mut App) -> Vec<Effect> {
+    let (Some(dataset), Some(state)) = (app.data().cloned(), &app.instance) else {
+        return Vec::new();
+    };
+    if let Some(running) = &app.replies.running {
+        let stop = app.keymap.key(Command::Stop);
+        let text = format!(
+            "The model is still answering {}; {stop} stops it",
+            running.question.id
+        );
+        app.complain(text);
+        return Vec::new();
+    }
+    let composed = match &state.composed {
+        Ok(composed) => composed.clone(),
+        Err(problem) => {
+            let text = format!("There is nothing to ask: {problem}");
+            app.complain(text);
+            return Vec::new();
+        }
+    };
+    let prompt = match composed.prompt {
+        Ok(prompt) => prompt,
+        Err(problem) => {
+            app.complain(format!("There is no prompt: {problem}"));
+            return Vec::new();
+        }
+    };
+    let (question, condition) = (state.question.clone(), state.condition);
+    let ticket = app.ticket();
+    let model = match &app.model {
+        ModelState::Ready(identity) => identity.name.clone(),
+        _ => app.settings.model.clone(),
+    };
+    if matches!(app.model, ModelState::Failed(_)) {
+        app.model = ModelState::Opening;
+    }
+    let mut reply = ReplyState::asked(
+        ticket,
+        question.clone(),
+        composed.context.clone(),
+        composed.shape.clone(),
+        &model,
+        app.now,
+    );
+    if let ModelState::Ready(identity) = &app.model {
+        reply.caution = caution(identity);
+    }
+    app.replies.running = Some(reply);
+    if let Some(state) = &mut app.instance {
+        state.follow = true;
+    }
+    vec![Effect::Ask(Box::new(AskParts {
+        ticket,
+        dataset,
+        question,
+        condition,
+        context: composed.context,
+        prompt,
+        shape: composed.shape,
+    }))]
+}
+
+/// Stops the running reply, on whichever question it runs.
+pub(super) fn stop(app: &mut App) -> Vec<Effect> {
+    match &mut app.replies.running {
+        Some(reply) => {
+            reply.stopping = true;
+            vec![Effect::Cancel(reply.ticket)]
+        }
+        None => {
+            app.say("no reply is running");
+            Vec::new()
+        }
+    }
+}
+
+/// Copies the raw reply on screen.
+pub(super) fn copy(app: &mut App) -> Vec<Effect> {
+    let shown = app
+        .instance
+        .as_ref()
+        .and_then(|state| state.context())
+        .and_then(|context| app.replies.shown(context));
+    match shown {
+        Some(reply) if !reply.raw.is_empty() => {
+            let text = reply.raw.clone();
+            app.say("copied the raw reply (if your terminal allows it)");
+            vec![Effect::Copy(text)]
+        }
+        _ => {
+            app.say("there is no reply to copy");
+            Vec::new()
+        }
+    }
+}
+
+pub(super) fn on_event(app: &mut App, ticket: Ticket, event: ReplyEvent) -> Vec<Effect> {
+    let now = app.now;
+    let Some(reply) = app
+        .replies
+        .running
+        .as_mut()
+        .filter(|reply| reply.ticket == ticket)
+    else {
+        return Vec::new();
+    };
+    match event {
+        ReplyEvent::Status(status) => {
+            reply.status = crate::tui::widgets::line::one_line(&status);
+            Vec::new()
+        }
+        ReplyEvent::Restart => {
+            reply.restart();
+            Vec::new()
+        }
+        ReplyEvent::Reasoning(text) => {
+            reply.add_reasoning(&text, now);
+            Vec::new()
+        }
+        ReplyEvent::Text(text) => {
+            reply.add_text(&text, now);
+            Vec::new()
+        }
+        ReplyEvent::Finished(result) => {
+            finish(app, result);
+            highlight(app)
+        }
+    }
+}
+
+fn finish(app: &mut App, result: Result<Box<ReplyRecord>, String>) {
+    let elsewhere = {
+        let Some(reply) = &mut app.replies.running else {
+            return;
+        };
+        match result {
+            Ok(record) => {
+                reply.finish(&record);
+                app.browse
+                    .outcomes
+                    .insert(record.question.id.clone(), Verdict::of(&record));
+            }
+            Err(message) => reply.fail(message),
+        }
+        let shown = app.instance.as_ref().and_then(|state| state.context());
+        (shown != Some(&reply.context)).then(|| match (&reply.phase, reply.verdict()) {
+            (Phase::Failed(message), _) => format!("{}: {message}", reply.question.id),
+            (_, Some(verdict)) => {
+                format!("{} was answered: {}", reply.question.id, verdict.words().1)
+            }
+            (_, None) => format!("{} was answered", reply.question.id),
+        })
+    };
+    if let Some(text) = elsewhere {
+        app.say(text);
+    }
+    app.replies.settle();
+}
+
+pub(super) fn on_stored(
+    app: &mut App,
+    question_id: String,
+    records: &[ReplyRecord],
+) -> Vec<Effect> {
+    let open = app.instance.as_ref().map(|state| &state.question.id);
+    if open != Some(&question_id) {
+        return Vec::new();
+    }
+    let replies = records.iter().map(ReplyState::stored).collect();
+    app.replies.stored = Some((question_id, replies));
+    highlight(app)
+}
+
+/// Asks for the syntax colours of the raw reply on screen, if they are wanted and not there yet.
+pub(super) fn highlight(app: &App) -> Vec<Effect> {
+    let wanted = app
+        .instance
+        .as_ref()
+        .filter(|state| state.raw)
+        .and_then(|state| state.context())
+        .and_then(|context| app.replies.shown(context))
+        .filter(|reply| !reply.running() && reply.highlighted.is_none() && !reply.raw.is_empty());
+    match wanted {
+        Some(reply) => vec![Effect::Highlight(reply.raw.clone())],
+        None => Vec::new(),
+    }
+}
+
+pub(super) fn on_highlighted(app: &mut App, raw: &str, pieces: &[(String, Tone)]) {
+    let Some(context) = app.instance.as_ref().and_then(|state| state.context()) else {
+        return;
+    };
+    if let Some(reply) = app.replies.shown_mut(context)
+        && reply.raw == raw
+    {
+        let pieces = pieces.iter().map(|(text, tone)| (text.as_str(), *tone));
+        reply.highlighted = Some(Rc::new(Rich::build(pieces)));
+    }
+}

@@ -1,0 +1,187 @@
+//! Keys and jobs of live search.
+
+use crossterm::event::{KeyCode, KeyEvent};
+
+use crate::tui::app::input::Input;
+use crate::tui::app::retrieval::{IndexState, METHODS};
+use crate::tui::app::{App, Screen, Ticket};
+use crate::tui::command::Command;
+use crate::tui::effects::Effect;
+use crate::tui::message::{IndexEvent, SearchNews};
+use crate::tui::update::{choose, distance};
+use crate::tui::view;
+
+/// Opens the screen with the question at hand as the query.
+pub(super) fn open(app: &mut App) -> Vec<Effect> {
+    let Some(dataset) = app.data().cloned() else {
+        return Vec::new();
+    };
+    let index = match app.screen {
+        Screen::Instance => app.instance.as_ref().map(|state| state.index),
+        _ => app.browse.current(),
+    };
+    app.retrieval.from = Some(app.screen);
+    app.screen = Screen::Retrieval;
+    if let Some(question) = index.and_then(|index| dataset.questions.get(index))
+        && app.retrieval.question.as_ref() != Some(&question.id)
+    {
+        app.retrieval.query = Input::new(&question.text);
+        app.retrieval.question = Some(question.id.clone());
+        let signal = dataset.pools(&question.id).signal;
+        app.retrieval.signal = signal.iter().map(|doc| doc.id.clone()).collect();
+    }
+    let mut effects = match app.retrieval.index {
+        IndexState::None => build(app),
+        _ => Vec::new(),
+    };
+    effects.extend(search(app));
+    effects
+}
+
+fn build(app: &mut App) -> Vec<Effect> {
+    let Some(dataset) = app.data().cloned() else {
+        return Vec::new();
+    };
+    if let IndexState::Building { .. } = app.retrieval.index {
+        app.say("the index is being built already");
+        return Vec::new();
+    }
+    let ticket = app.ticket();
+    app.retrieval.index = IndexState::Building {
+        ticket,
+        progress: None,
+    };
+    vec![Effect::BuildIndex { ticket, dataset }]
+}
+
+/// Searches for the query line, unless the lists answer it already.
+fn search(app: &mut App) -> Vec<Effect> {
+    let query = app.retrieval.query.text().trim().to_owned();
+    let answered = app.retrieval.lists.iter().any(Option::is_some);
+    if query.is_empty() || (query == app.retrieval.asked && answered) {
+        return Vec::new();
+    }
+    let ticket = app.ticket();
+    let retrieval = &mut app.retrieval;
+    retrieval.asking = Some(ticket);
+    retrieval.searching = true;
+    retrieval.asked.clone_from(&query);
+    retrieval.lists = [None, None, None];
+    retrieval.recall = None;
+    retrieval.selected = [0; 3];
+    retrieval.top = [0; 3];
+    vec![Effect::Search {
+        ticket,
+        query,
+        k: app.settings.k,
+    }]
+}
+
+pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
+    let visible = view::retrieval::visible_hits(app);
+    if let Some(by) = distance(command, visible) {
+        let list = app.retrieval.focus;
+        let length = app.retrieval.hits(list);
+        let retrieval = &mut app.retrieval;
+        choose(
+            &mut retrieval.selected[list],
+            &mut retrieval.top[list],
+            by,
+            length,
+            visible,
+        );
+        return Vec::new();
+    }
+    match command {
+        Command::EditQuery => app.retrieval.typing = true,
+        Command::FocusNext => app.retrieval.focus = (app.retrieval.focus + 1) % METHODS.len(),
+        Command::FocusPrevious => {
+            app.retrieval.focus = (app.retrieval.focus + METHODS.len() - 1) % METHODS.len();
+        }
+        Command::Zoom => app.retrieval.zoom = !app.retrieval.zoom,
+        Command::Rebuild => return build(app),
+        Command::CancelBuild => {
+            if let IndexState::Building { ticket, .. } = app.retrieval.index {
+                return vec![Effect::Cancel(ticket)];
+            }
+            app.say("nothing is being built");
+        }
+        Command::Back => {
+            if app.retrieval.zoom {
+                app.retrieval.zoom = false;
+            } else {
+                app.screen = app.retrieval.from.unwrap_or(Screen::Browse);
+            }
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Keys while the query is typed.
+pub(super) fn on_typing(app: &mut App, key: KeyEvent) -> Vec<Effect> {
+    match key.code {
+        KeyCode::Enter => {
+            app.retrieval.typing = false;
+            let mut effects = match app.retrieval.index {
+                IndexState::None => build(app),
+                _ => Vec::new(),
+            };
+            effects.extend(search(app));
+            effects
+        }
+        KeyCode::Esc => {
+            app.retrieval.typing = false;
+            Vec::new()
+        }
+        _ => {
+            app.retrieval.query.key(key);
+            Vec::new()
+        }
+    }
+}
+
+pub(super) fn on_index(app: &mut App, ticket: Ticket, event: IndexEvent) -> Vec<Effect> {
+    let IndexState::Building {
+        ticket: current,
+        progress,
+    } = &mut app.retrieval.index
+    else {
+        return Vec::new();
+    };
+    if *current != ticket {
+        return Vec::new();
+    }
+    match event {
+        IndexEvent::Progress(stage, done, total) => *progress = Some((stage, done, total)),
+        IndexEvent::Note(text) => app.say(text),
+        IndexEvent::Finished(Ok(info)) => app.retrieval.index = IndexState::Ready(info),
+        IndexEvent::Finished(Err(problem)) => app.retrieval.index = IndexState::Failed(problem),
+    }
+    Vec::new()
+}
+
+pub(super) fn on_search(app: &mut App, ticket: Ticket, news: SearchNews) {
+    if app.retrieval.asking != Some(ticket) {
+        return;
+    }
+    app.retrieval.searching = false;
+    app.retrieval.lists = news.lists;
+    app.retrieval.recall = news.recall;
+    keep_visible(app);
+}
+
+pub(super) fn keep_visible(app: &mut App) {
+    let visible = view::retrieval::visible_hits(app);
+    for list in 0..METHODS.len() {
+        let length = app.retrieval.hits(list);
+        let retrieval = &mut app.retrieval;
+        choose(
+            &mut retrieval.selected[list],
+            &mut retrieval.top[list],
+            0,
+            length,
+            visible,
+        );
+    }
+}

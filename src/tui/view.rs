@@ -1,0 +1,57 @@
+//! What is drawn: functions of the state.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use crate::tui::app::{App, Screen};
+use crate::tui::theme::Tone;
+
+pub mod browse;
+mod chrome;
+mod documents;
+pub mod instance;
+pub mod overlay;
+pub mod palette;
+mod reply;
+pub mod retrieval;
+mod scores;
+
+/// The smallest terminal that is of use.
+pub const LEAST: (u16, u16) = (40, 12);
+
+/// Draws the whole screen.
+pub fn draw(app: &App, buffer: &mut Buffer) {
+    let area = screen_area(app).intersection(buffer.area);
+    if area.is_empty() {
+        return;
+    }
+    buffer.set_style(area, app.theme.style(Tone::Text));
+    if area.width < LEAST.0 || area.height < LEAST.1 {
+        return too_small(app, area, buffer);
+    }
+    match app.screen {
+        Screen::Browse => browse::draw(app, area, buffer),
+        Screen::Instance => instance::draw(app, area, buffer),
+        Screen::Retrieval => retrieval::draw(app, area, buffer),
+    }
+    if app.overlay.is_some() {
+        overlay::draw(app, area, buffer);
+    }
+    chrome::footer(app, area, buffer);
+}
+
+fn screen_area(app: &App) -> Rect {
+    Rect::new(0, 0, app.size.0, app.size.1)
+}
+
+fn too_small(app: &App, area: Rect, buffer: &mut Buffer) {
+    let texts = [
+        format!("{}×{} is too small", area.width, area.height),
+        format!("need {}×{}", LEAST.0, LEAST.1),
+    ];
+    for (y, text) in (area.top()..area.bottom()).zip(texts) {
+        let line = Line::styled(text, app.theme.style(Tone::Warning));
+        chrome::put(buffer, area.left(), y, &line, area.width);
+    }
+}

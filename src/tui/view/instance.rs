@@ -1,0 +1,609 @@
+//! The instance screen: where its panels are, and what they show.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+
+use crate::domain::context::Scenario;
+use crate::domain::passage::Role;
+use crate::tui::app::instance::{InstanceState, Panel};
+use crate::tui::app::reply::caution;
+use crate::tui::app::{App, ModelState};
+use crate::tui::command::Command;
+use crate::tui::theme::Tone;
+use crate::tui::view::chrome::{FRAME_COLUMNS, bar, inside, panel, put, span};
+use crate::tui::view::{documents, reply, scores};
+use crate::tui::widgets::flow::Flow;
+use crate::tui::widgets::line::{cut, one_line};
+
+/// From this width on, columns stand side by side.
+const WIDE: u16 = 100;
+
+/// From this height on (and [`WIDE`]), everything is on screen at once.
+const TALL: u16 = 34;
+
+/// From this height on a narrow screen stacks documents, reply and scores.
+const TALL_AND_NARROW: u16 = 44;
+
+/// Width of a column without documents.
+const HINT: u16 = 24;
+
+struct Layout {
+    header: Rect,
+    tabs: Option<Rect>,
+    panels: Vec<(Panel, Rect)>,
+    others: Option<Rect>,
+}
+
+impl Layout {
+    fn area(&self, panel: Panel) -> Option<Rect> {
+        let found = self.panels.iter().find(|(at, _)| *at == panel);
+        found.map(|(_, area)| *area)
+    }
+}
+
+/// Cuts `rows` off the top.
+fn take_top(area: &mut Rect, rows: u16) -> Rect {
+    let rows = rows.min(area.height);
+    let top = Rect {
+        height: rows,
+        ..*area
+    };
+    area.y += rows;
+    area.height -= rows;
+    top
+}
+
+fn layout(app: &App, state: &InstanceState) -> Layout {
+    let (width, height) = app.size;
+    let mut body = Rect::new(0, 0, width, height.saturating_sub(1));
+    let header = take_top(&mut body, if width >= 160 || height < 16 { 1 } else { 2 });
+    let mut layout = Layout {
+        header,
+        tabs: None,
+        panels: Vec::new(),
+        others: None,
+    };
+    if state.zoom {
+        layout.tabs = Some(take_top(&mut body, 1));
+        layout.panels.push((state.focus, body));
+    } else if width >= WIDE && height >= TALL {
+        everything(app, state, &mut layout, body);
+    } else if width < WIDE && height >= TALL_AND_NARROW {
+        stacked(state, &mut layout, body);
+    } else {
+        paged(state, &mut layout, body);
+    }
+    layout
+}
+
+/// Question above, documents in the middle, reply and scores below.
+fn everything(app: &App, state: &InstanceState, layout: &mut Layout, mut body: Rect) {
+    let rows = question_height(state, body);
+    let question = take_top(&mut body, rows);
+    layout.panels.push((Panel::Question, question));
+    let rows = documents_height(app, state, body);
+    let documents = take_top(&mut body, rows);
+    columns(state, layout, documents);
+    let reply_width = body.width / 2;
+    let mut right = Rect {
+        x: body.x + reply_width,
+        width: body.width - reply_width,
+        ..body
+    };
+    layout.panels.push((
+        Panel::Reply,
+        Rect {
+            width: reply_width,
+            ..body
+        },
+    ));
+    if right.width >= 80 {
+        let others_width = right.width * 2 / 5;
+        layout.others = Some(Rect {
+            x: right.right() - others_width,
+            width: others_width,
+            ..right
+        });
+        right.width -= others_width;
+    }
+    layout.panels.push((Panel::Scores, right));
+}
+
+/// Rows for the document columns: what they need, up to a good half, so that short documents leave the
+/// rest to the reply.
+fn documents_height(app: &App, state: &InstanceState, body: Rect) -> u16 {
+    let most = body.height * 11 / 20;
+    let mut trial = Layout {
+        header: body,
+        tabs: None,
+        panels: Vec::new(),
+        others: None,
+    };
+    columns(
+        state,
+        &mut trial,
+        Rect {
+            height: most,
+            ..body
+        },
+    );
+    let needed = trial
+        .panels
+        .iter()
+        .map(|(panel, area)| documents::flow(app, state, *panel, inside(*area).width).rows() + 2)
+        .max();
+    u16::try_from(needed.unwrap_or(0))
+        .unwrap_or(u16::MAX)
+        .clamp(9.min(most), most)
+}
+
+/// Narrow and tall: one document column, reply and scores one below the other.
+fn stacked(state: &InstanceState, layout: &mut Layout, mut body: Rect) {
+    let rows = question_height(state, body);
+    let question = take_top(&mut body, rows);
+    layout.panels.push((Panel::Question, question));
+    layout.tabs = Some(take_top(&mut body, 1));
+    let rows = body.height * 2 / 5;
+    let documents = take_top(&mut body, rows);
+    layout.panels.push((document_panel(state), documents));
+    let rows = body.height / 2;
+    let reply = take_top(&mut body, rows);
+    layout.panels.push((Panel::Reply, reply));
+    layout.panels.push((Panel::Scores, body));
+}
+
+/// Small: one page at a time, chosen by the focus; the question stays in sight where there is room.
+fn paged(state: &InstanceState, layout: &mut Layout, mut body: Rect) {
+    layout.tabs = Some(take_top(&mut body, 1));
+    if state.focus == Panel::Question {
+        layout.panels.push((Panel::Question, body));
+        return;
+    }
+    if body.height >= 14 {
+        let rows = question_height(state, body).min(if body.height >= 22 { 7 } else { 5 });
+        let question = take_top(&mut body, rows);
+        layout.panels.push((Panel::Question, question));
+    }
+    match state.focus {
+        Panel::Reply | Panel::Scores if body.width >= WIDE => {
+            let half = body.width / 2;
+            layout.panels.push((
+                Panel::Reply,
+                Rect {
+                    width: half,
+                    ..body
+                },
+            ));
+            layout.panels.push((
+                Panel::Scores,
+                Rect {
+                    x: body.x + half,
+                    width: body.width - half,
+                    ..body
+                },
+            ));
+        }
+        Panel::Reply | Panel::Scores => layout.panels.push((state.focus, body)),
+        _ if body.width >= WIDE => columns(state, layout, body),
+        _ => layout.panels.push((document_panel(state), body)),
+    }
+}
+
+/// The document column to show where there is room for one.
+fn document_panel(state: &InstanceState) -> Panel {
+    if state.focus.role().is_some() {
+        return state.focus;
+    }
+    DOCUMENT_PANELS
+        .into_iter()
+        .find(|panel| panel.role().is_some_and(|role| state.count(role) > 0))
+        .unwrap_or(Panel::Signal)
+}
+
+const DOCUMENT_PANELS: [Panel; 3] = [Panel::Signal, Panel::Noise, Panel::Adversarial];
+
+/// Three columns; those without documents shrink to a hint.
+fn columns(state: &InstanceState, layout: &mut Layout, area: Rect) {
+    let counts = DOCUMENT_PANELS.map(|panel| panel.role().map_or(0, |role| state.count(role)));
+    let filled = counts.iter().filter(|count| **count > 0).count();
+    if filled == 0 {
+        layout.panels.push((Panel::Signal, area));
+        return;
+    }
+    let hints = u16::try_from(3 - filled).unwrap_or(0) * HINT;
+    let share = area.width.saturating_sub(hints) / u16::try_from(filled).unwrap_or(1);
+    let mut x = area.x;
+    let last_filled = counts.iter().rposition(|count| *count > 0);
+    for (index, panel) in DOCUMENT_PANELS.into_iter().enumerate() {
+        let width = if counts[index] == 0 {
+            HINT
+        } else if Some(index) == last_filled {
+            let hints_after = u16::try_from(2 - index).unwrap_or(0) * HINT;
+            area.right().saturating_sub(x + hints_after)
+        } else {
+            share
+        };
+        layout.panels.push((panel, Rect { x, width, ..area }));
+        x += width;
+    }
+}
+
+fn question_height(state: &InstanceState, body: Rect) -> u16 {
+    let width = usize::from(body.width.saturating_sub(FRAME_COLUMNS));
+    let lines = crate::tui::widgets::text::wrap(state.text.text(), width)
+        .lines
+        .len();
+    let options = option_rows(state, width).len();
+    let needed = u16::try_from(lines + options + 2).unwrap_or(u16::MAX);
+    needed.clamp(4, (body.height * 3 / 10).max(4))
+}
+
+/// Options packed into rows: several short ones share a row.
+fn option_rows(state: &InstanceState, width: usize) -> Vec<Vec<usize>> {
+    use unicode_width::UnicodeWidthStr;
+    let mut rows: Vec<Vec<usize>> = Vec::new();
+    let mut used = 0;
+    for (index, option) in state.question.options.iter().enumerate() {
+        let columns = option.text.width() + 14;
+        match rows.last_mut() {
+            Some(row) if used + columns <= width => row.push(index),
+            _ => {
+                rows.push(vec![index]);
+                used = 0;
+            }
+        }
+        used += columns;
+    }
+    rows
+}
+
+/// The panels that Tab goes through.
+pub fn focusable(app: &App) -> Vec<Panel> {
+    let Some(state) = &app.instance else {
+        return Vec::new();
+    };
+    let documents: usize = DOCUMENT_PANELS
+        .iter()
+        .filter_map(|panel| panel.role())
+        .map(|role| state.count(role))
+        .sum();
+    Panel::ALL
+        .into_iter()
+        .filter(|panel| match panel.role() {
+            Some(role) => state.count(role) > 0 || (documents == 0 && role == Role::Signal),
+            None => true,
+        })
+        .collect()
+}
+
+/// The panel at a place on screen.
+pub fn panel_at(app: &App, at: Position) -> Option<Panel> {
+    let layout = layout(app, app.instance.as_ref()?);
+    let found = layout.panels.iter().find(|(_, area)| area.contains(at));
+    found.map(|(panel, _)| *panel)
+}
+
+/// Rows of a panel's content, and rows seen at once.
+pub fn extent(app: &App, panel: Panel) -> (usize, usize) {
+    let Some(state) = &app.instance else {
+        return (0, 0);
+    };
+    let Some(area) = layout(app, state).area(panel) else {
+        return (0, 0);
+    };
+    let inner = inside(area);
+    let flow = content(app, state, panel, inner.width);
+    (flow.rows(), usize::from(inner.height))
+}
+
+/// Rows at which the documents of a column begin.
+pub fn anchors(app: &App, panel: Panel) -> Vec<usize> {
+    let Some(state) = &app.instance else {
+        return Vec::new();
+    };
+    let Some(area) = layout(app, state).area(panel) else {
+        return Vec::new();
+    };
+    content(app, state, panel, inside(area).width)
+        .anchors()
+        .to_vec()
+}
+
+/// Where a panel stands: the reply follows its end while it streams.
+pub fn scroll_of(app: &App, panel: Panel, rows: usize, height: usize) -> usize {
+    let most = rows.saturating_sub(height);
+    let Some(state) = &app.instance else {
+        return 0;
+    };
+    let streaming = state
+        .context()
+        .and_then(|context| app.replies.shown(context))
+        .is_some_and(|reply| reply.running());
+    if panel == Panel::Reply && state.follow && streaming {
+        most
+    } else {
+        state.scroll[panel.index()].min(most)
+    }
+}
+
+fn content(app: &App, state: &InstanceState, panel: Panel, width: u16) -> Flow {
+    match panel {
+        Panel::Question => question(app, state, width),
+        Panel::Reply => reply::flow(app, state, width),
+        Panel::Scores => scores::flow(app, state, width, !has_others(app, state)),
+        Panel::Signal | Panel::Noise | Panel::Adversarial => {
+            documents::flow(app, state, panel, width)
+        }
+    }
+}
+
+fn has_others(app: &App, state: &InstanceState) -> bool {
+    layout(app, state).others.is_some()
+}
+
+pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
+    let Some(state) = &app.instance else {
+        return;
+    };
+    let layout = layout(app, state);
+    header(app, state, layout.header, buffer);
+    if let Some(area) = layout.tabs {
+        tabs(app, state, area, buffer);
+    }
+    for (at, area) in &layout.panels {
+        let inner = inside(*area);
+        let flow = content(app, state, *at, inner.width);
+        let scroll = scroll_of(app, *at, flow.rows(), usize::from(inner.height));
+        let (left, right) = titles(app, state, *at);
+        let focused = *at == state.focus;
+        panel(app, *area, buffer, focused, left, right, &flow, scroll);
+    }
+    if let Some(area) = layout.others {
+        let flow = scores::others(app, state, inside(area).width);
+        let title = vec![span(&app.theme, "Other scenarios", Tone::Title)];
+        panel(app, area, buffer, false, title, Vec::new(), &flow, 0);
+    }
+}
+
+type Spans = Vec<Span<'static>>;
+
+fn titles(app: &App, state: &InstanceState, panel: Panel) -> (Spans, Spans) {
+    let theme = &app.theme;
+    match panel {
+        Panel::Question => (
+            vec![
+                span(theme, "Question  ", Tone::Title),
+                span(theme, one_line(&state.question.id), Tone::Faint),
+            ],
+            Vec::new(),
+        ),
+        Panel::Reply => reply::titles(app, state),
+        Panel::Scores => scores::titles(app, state),
+        _ => documents::titles(app, state, panel),
+    }
+}
+
+fn question(app: &App, state: &InstanceState, width: u16) -> Flow {
+    let theme = &app.theme;
+    let mut flow = Flow::new(width);
+    flow.text(&app.wraps, state.text.clone(), 0);
+    for row in option_rows(state, usize::from(width)) {
+        let alone = row.len() == 1;
+        let mut spans = Vec::new();
+        for index in row {
+            let Some(option) = state.question.options.get(index) else {
+                continue;
+            };
+            let gold = state.gold && option.letter == state.question.answer;
+            let tone = if gold { Tone::Good } else { Tone::Text };
+            let text = one_line(&option.text);
+            if alone {
+                let text = format!(
+                    "{}  {text}{}",
+                    option.letter,
+                    if gold { "  (gold)" } else { "" }
+                );
+                flow.say(&app.wraps, &text, tone);
+                continue;
+            }
+            spans.push(span(theme, format!("{}  ", option.letter), Tone::Key));
+            spans.push(span(theme, text, tone));
+            spans.push(span(theme, if gold { "  (gold)" } else { "" }, Tone::Good));
+            spans.push(Span::raw("      "));
+        }
+        if !spans.is_empty() {
+            flow.line(Line::from(spans));
+        }
+    }
+    flow
+}
+
+/// The name of a scenario as a title.
+pub(super) fn scenario_title(scenario: Scenario) -> &'static str {
+    match scenario {
+        Scenario::Standard => "Standard",
+        Scenario::Sufficiency => "Sufficiency",
+        Scenario::Integration => "Integration",
+        Scenario::Robustness => "Robustness",
+    }
+}
+
+/// What a context holds, in words: `3 signal, 2 noise`.
+fn counts(state: &InstanceState) -> String {
+    let robust = state.condition.scenario == Scenario::Robustness;
+    let signal = if robust { "original" } else { "signal" };
+    let parts: Vec<String> = [
+        (state.count(Role::Signal), signal, true),
+        (
+            state.count(Role::Noise),
+            "noise",
+            !robust && state.condition.scenario != Scenario::Standard,
+        ),
+        (state.count(Role::Adversarial), "adversarial", robust),
+    ]
+    .into_iter()
+    .filter(|(_, _, applies)| *applies)
+    .map(|(count, word, _)| format!("{count} {word}"))
+    .collect();
+    parts.join(", ")
+}
+
+fn header(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
+    let theme = &app.theme;
+    let condition = &state.condition;
+    let total = app.data().map_or(0, |data| data.questions.len());
+    let name = app
+        .data()
+        .map_or_else(String::new, |data| one_line(&data.name));
+    let wide = area.width >= 160;
+    let mut left = Vec::new();
+    let position = state.index + 1;
+    if area.width >= 60 {
+        if area.width >= 70 {
+            left.push(span(theme, " MedRGB ", Tone::Title));
+        }
+        let text = format!(" {} {position}/{total}  ", cut(&name, 24));
+        left.push(span(theme, text, Tone::Text));
+    } else {
+        left.push(span(theme, format!(" {position}/{total} "), Tone::Text));
+    }
+    let scenario = scenario_title(condition.scenario);
+    left.push(span(theme, scenario, Tone::Strong));
+    left.push(span(theme, format!("  n {}", condition.docs), Tone::Text));
+    if condition.scenario != Scenario::Standard {
+        left.push(span(theme, format!("  p {} %", condition.p), Tone::Text));
+    }
+    if state.composed.is_ok() && area.width >= 60 {
+        left.push(span(theme, format!("  ({})", counts(state)), Tone::Faint));
+    }
+    let short = state
+        .context()
+        .filter(|context| context.short)
+        .map(|context| {
+            let text = format!(
+                "  SHORT: {} of {} documents, p {:.0} %",
+                context.docs, context.docs_requested, context.p
+            );
+            span(theme, text, Tone::Warning)
+        });
+    let mut draw = vec![
+        span(theme, format!("seed {}", condition.seed), Tone::Faint),
+        span(theme, format!("  {}", condition.mode), Tone::Faint),
+    ];
+    if condition.source != crate::domain::context::SourceFilter::Any {
+        draw.push(span(
+            theme,
+            format!("  {} documents only", condition.source.name()),
+            Tone::Warning,
+        ));
+    }
+    let first = Rect { height: 1, ..area };
+    if area.height == 1 {
+        left.extend(short);
+        if wide {
+            left.push(Span::raw("   "));
+            left.extend(draw);
+            bar(app, first, buffer, left, model(app, 52));
+        } else {
+            bar(app, first, buffer, left, Vec::new());
+        }
+        return;
+    }
+    bar(app, first, buffer, left, Vec::new());
+    let second = Rect {
+        y: area.y + 1,
+        ..first
+    };
+    draw.insert(0, Span::raw(" "));
+    draw.extend(short);
+    bar(
+        app,
+        second,
+        buffer,
+        draw,
+        model(app, usize::from(area.width) * 2 / 3),
+    );
+}
+
+/// The model's name and caution, in at most `width` columns.
+fn model(app: &App, width: usize) -> Spans {
+    let theme = &app.theme;
+    let (name, note, tone) = match &app.model {
+        ModelState::Opening => (
+            app.settings.model.clone(),
+            Some("opening …".into()),
+            Tone::Faint,
+        ),
+        ModelState::Ready(identity) => (identity.name.clone(), caution(identity), Tone::Warning),
+        ModelState::Failed(_) => (
+            app.settings.model.clone(),
+            Some("not available".into()),
+            Tone::Bad,
+        ),
+    };
+    let name = cut(&one_line(&name), width);
+    let room = width.saturating_sub(name.chars().count() + 4);
+    let mut spans = vec![span(theme, name, Tone::Strong)];
+    if let Some(note) = note
+        && room > 6
+    {
+        spans.push(span(
+            theme,
+            format!(" ({})", cut(&one_line(&note), room)),
+            tone,
+        ));
+    }
+    spans.push(Span::raw(" "));
+    spans
+}
+
+/// The pages of a small screen, the shown one marked.
+fn tabs(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
+    let theme = &app.theme;
+    let narrow = area.width < 60;
+    let mut spans = Vec::new();
+    for panel in Panel::ALL {
+        let name = match (panel, narrow) {
+            (Panel::Question, false) => "Question".to_owned(),
+            (Panel::Question, true) => "Q".to_owned(),
+            (Panel::Reply, _) => "Reply".to_owned(),
+            (Panel::Scores, _) => "Scores".to_owned(),
+            (panel, narrow) => {
+                let count = panel.role().map_or(0, |role| state.count(role));
+                let (mark, name) = documents::role_words(state, panel);
+                let name = name.split(' ').next().unwrap_or(name);
+                if narrow {
+                    format!("{mark}{count}")
+                } else {
+                    format!("{mark} {name} {count}")
+                }
+            }
+        };
+        let chosen = panel == state.focus;
+        let text = if chosen {
+            format!("[{name}]")
+        } else {
+            format!(" {name} ")
+        };
+        let tone = if chosen {
+            Tone::BorderFocused
+        } else {
+            Tone::Faint
+        };
+        spans.push(span(theme, text, tone));
+        spans.push(Span::raw(if narrow { "" } else { " " }));
+    }
+    let hint = if state.zoom {
+        format!("{} unzooms", app.keymap.key(Command::Zoom))
+    } else {
+        format!("{} next", app.keymap.key(Command::FocusNext))
+    };
+    let right = if narrow {
+        Vec::new()
+    } else {
+        vec![span(theme, hint, Tone::Faint)]
+    };
+    let line = crate::tui::widgets::line::both_ends(spans, right, usize::from(area.width));
+    put(buffer, area.x, area.y, &line, area.width);
+}

@@ -1,0 +1,166 @@
+//! What lies over a screen: help, palette, problems, prompt.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::{Clear, Widget};
+
+use crate::tui::app::{App, Overlay, Screen};
+use crate::tui::command::COMMANDS;
+use crate::tui::theme::Tone;
+use crate::tui::view::chrome::{inside, panel, span};
+use crate::tui::view::{palette, screen_area};
+use crate::tui::widgets::flow::Flow;
+use crate::tui::widgets::line::fit;
+
+/// Where the overlay lies.
+fn area(app: &App) -> Rect {
+    let whole = screen_area(app);
+    let above_footer = Rect {
+        height: whole.height.saturating_sub(1),
+        ..whole
+    };
+    let most = match app.overlay {
+        Some(Overlay::Prompt { .. }) => 120,
+        _ => 84,
+    };
+    let width = above_footer.width.min(most);
+    let height = match app.overlay {
+        Some(Overlay::Palette { .. }) => above_footer.height.min(18),
+        _ => above_footer.height,
+    };
+    Rect {
+        x: (above_footer.width - width) / 2,
+        width,
+        height,
+        ..above_footer
+    }
+}
+
+/// Rows of the overlay's content, and rows seen at once.
+pub fn extent(app: &App) -> (usize, usize) {
+    let inner = inside(area(app));
+    let rows = content(app, inner.width).map_or(0, |(_, flow)| flow.rows());
+    (rows, usize::from(inner.height))
+}
+
+pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
+    let area = area(app).intersection(buffer.area);
+    Clear.render(area, buffer);
+    buffer.set_style(area, app.theme.style(Tone::Text));
+    if let Some(Overlay::Palette { .. }) = app.overlay {
+        return palette::draw(app, area, buffer);
+    }
+    let scroll = match app.overlay {
+        Some(
+            Overlay::Help { scroll } | Overlay::Problems { scroll } | Overlay::Prompt { scroll },
+        ) => scroll,
+        _ => 0,
+    };
+    if let Some((title, flow)) = content(app, inside(area).width) {
+        let left = vec![span(&app.theme, title, Tone::Title)];
+        panel(app, area, buffer, true, left, Vec::new(), &flow, scroll);
+    }
+}
+
+fn content(app: &App, width: u16) -> Option<(String, Flow)> {
+    match app.overlay.as_ref()? {
+        Overlay::Help { .. } => Some((
+            format!("Keys of the {} screen", app.screen.name()),
+            help(app, width),
+        )),
+        Overlay::Problems { .. } => Some(("What could not be loaded".into(), problems(app, width))),
+        Overlay::Prompt { .. } => Some((
+            "The prompt, exactly as the model gets it".into(),
+            prompt(app, width),
+        )),
+        Overlay::Palette { .. } => None,
+    }
+}
+
+fn help(app: &App, width: u16) -> Flow {
+    let theme = &app.theme;
+    let mut flow = Flow::new(width);
+    let about = match app.screen {
+        Screen::Browse => {
+            "Choose a question. Its screen shows the documents a model gets with it, asks a model, and scores the reply."
+        }
+        Screen::Instance => {
+            "One question with the documents a model gets: ● signal was retrieved for this question, ○ noise belongs to other questions, ▲ adversarial was edited to support a wrong answer. The model does not see these roles. n is the number of documents, p the per cent of them that are signal (robustness: unedited)."
+        }
+        Screen::Retrieval => {
+            "Live search over the documents of this dataset: dense (encoder and HNSW graph), BM25 (words), hybrid (both, by rank). ● marks the signal documents of the question you came from."
+        }
+    };
+    flow.say(&app.wraps, about, Tone::Text);
+    flow.gap();
+    for row in COMMANDS
+        .iter()
+        .filter(|row| row.screens.contains(&app.screen))
+    {
+        let keys = app.keymap.keys(row.command).join(" ");
+        let narrow = width < 60;
+        let mut spans = vec![span(
+            theme,
+            fit(&keys, if narrow { 14 } else { 18 }),
+            Tone::Key,
+        )];
+        if !narrow {
+            spans.push(span(theme, fit(row.name, 19), Tone::Faint));
+        }
+        spans.push(span(theme, row.help, Tone::Text));
+        let spans = spans
+            .iter()
+            .map(|span| span.content.to_string())
+            .collect::<Vec<_>>();
+        let tones = if narrow {
+            vec![Tone::Key, Tone::Text]
+        } else {
+            vec![Tone::Key, Tone::Faint, Tone::Text]
+        };
+        let pieces = spans.iter().map(String::as_str).zip(tones);
+        let rich = std::rc::Rc::new(crate::tui::widgets::text::Rich::build(pieces));
+        flow.text(&app.wraps, rich, 0);
+    }
+    flow.gap();
+    let config =
+        "Every key can be changed: [keys] in config.toml, with the names of the second column.";
+    flow.say(&app.wraps, config, Tone::Faint);
+    flow
+}
+
+fn problems(app: &App, width: u16) -> Flow {
+    let mut flow = Flow::new(width);
+    let Some(dataset) = app.data() else {
+        return flow;
+    };
+    let text = format!(
+        "{} records were left out; everything else can be used.",
+        dataset.problems.len()
+    );
+    flow.say(&app.wraps, &text, Tone::Text);
+    flow.gap();
+    for problem in &dataset.problems {
+        flow.say(&app.wraps, problem, Tone::Warning);
+    }
+    flow
+}
+
+fn prompt(app: &App, width: u16) -> Flow {
+    let theme = &app.theme;
+    let mut flow = Flow::new(width);
+    let composed = app
+        .instance
+        .as_ref()
+        .and_then(|state| state.composed.as_ref().ok());
+    if let Some(Ok(prompt)) = composed.map(|composed| &composed.prompt) {
+        for (name, text) in [("system", &prompt.system), ("user", &prompt.user)] {
+            let letters = text.chars().count();
+            let line = format!("── {name} message ── {letters} characters ──");
+            flow.line(Line::from(span(theme, line, Tone::Faint)));
+            flow.say(&app.wraps, text, Tone::Text);
+            flow.gap();
+        }
+    }
+    flow
+}

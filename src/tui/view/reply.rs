@@ -1,0 +1,363 @@
+//! The reply as it arrives: folded into its parts, or raw.
+
+use std::rc::Rc;
+
+use ratatui::text::{Line, Span};
+
+use crate::domain::answer::{Ending, Outcome, ParsedReply, SubAnswer};
+use crate::domain::context::Scenario;
+use crate::tui::app::instance::InstanceState;
+use crate::tui::app::reply::{Phase, ReplyState, Verdict, caution};
+use crate::tui::app::{App, ModelState};
+use crate::tui::command::Command;
+use crate::tui::theme::Tone;
+use crate::tui::view::browse::verdict_tone;
+use crate::tui::view::chrome::span;
+use crate::tui::view::documents::role_mark;
+use crate::tui::widgets::flow::Flow;
+use crate::tui::widgets::line::one_line;
+use crate::tui::widgets::text::Rich;
+
+/// Width of the names of the parts.
+const NAME: u16 = 12;
+
+pub(super) fn titles(app: &App, state: &InstanceState) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
+    let theme = &app.theme;
+    let mut left = vec![span(theme, "Reply", Tone::Title)];
+    let Some(reply) = shown(app, state) else {
+        return (left, Vec::new());
+    };
+    left.push(span(
+        theme,
+        format!("  {}", one_line(&reply.model)),
+        Tone::Faint,
+    ));
+    if state.raw {
+        left.push(span(theme, "  raw", Tone::Warning));
+    }
+    let mut facts = Vec::new();
+    if let Some(rate) = reply.rate(app.now) {
+        facts.push(format!("{rate:.0} tok/s"));
+    }
+    let (tokens, estimated) = reply.tokens();
+    if tokens > 0 {
+        let about = if estimated { "≈" } else { "" };
+        facts.push(format!("{about}{tokens} tokens"));
+    }
+    if let Some(first) = reply.first_token {
+        facts.push(format!("first token {:.1} s", first.as_secs_f64()));
+    }
+    if let Some(total) = reply.total {
+        facts.push(format!("{:.1} s", total.as_secs_f64()));
+    }
+    if let Some(cached) = reply.usage.cached_tokens.filter(|count| *count > 0) {
+        facts.push(format!("{cached} cached"));
+    }
+    (left, vec![span(theme, facts.join(" · "), Tone::Faint)])
+}
+
+fn shown<'a>(app: &'a App, state: &InstanceState) -> Option<&'a ReplyState> {
+    app.replies.shown(state.context()?)
+}
+
+pub(super) fn flow(app: &App, state: &InstanceState, width: u16) -> Flow {
+    let mut flow = Flow::new(width);
+    match shown(app, state) {
+        None => invitation(app, state, &mut flow),
+        Some(reply) => {
+            origin(app, reply, &mut flow);
+            if state.raw {
+                raw(app, reply, &mut flow);
+            } else {
+                parts(app, state, reply, &mut flow);
+            }
+            status(app, reply, &mut flow);
+        }
+    }
+    flow
+}
+
+fn invitation(app: &App, state: &InstanceState, flow: &mut Flow) {
+    let ask = app.keymap.key(Command::Ask);
+    if state.composed.is_err() {
+        return flow.say(&app.wraps, "There is no context to ask about.", Tone::Faint);
+    }
+    if let ModelState::Failed(problem) = &app.model {
+        flow.say(&app.wraps, problem, Tone::Bad);
+        flow.gap();
+        let text = format!("{ask} tries again.");
+        return flow.say(&app.wraps, &text, Tone::Faint);
+    }
+    let model = match &app.model {
+        ModelState::Ready(identity) => identity.name.as_str(),
+        _ => app.settings.model.as_str(),
+    };
+    let text = format!(
+        "No reply for exactly this context yet. {ask} asks {}.",
+        one_line(model)
+    );
+    flow.say(&app.wraps, &text, Tone::Text);
+    if let Some(running) = &app.replies.running {
+        flow.gap();
+        let stop = app.keymap.key(Command::Stop);
+        let text = format!(
+            "The model is answering {} under another condition; {stop} stops it.",
+            one_line(&running.question.id)
+        );
+        flow.say(&app.wraps, &text, Tone::Warning);
+    }
+    if let ModelState::Ready(identity) = &app.model
+        && let Some(caution) = caution(identity)
+    {
+        flow.gap();
+        flow.say(&app.wraps, &format!("Caution: {caution}"), Tone::Warning);
+    }
+    if let Some(problem) = &app.store_problem {
+        flow.gap();
+        let text = format!("Replies are kept in memory only: {problem}");
+        flow.say(&app.wraps, &text, Tone::Warning);
+    }
+}
+
+/// Where the reply comes from, as far as it is not a plain live one.
+fn origin(app: &App, reply: &ReplyState, flow: &mut Flow) {
+    if let Some(at) = &reply.stored_at {
+        let text = format!("stored reply of {}", one_line(at));
+        flow.line(Line::from(span(&app.theme, text, Tone::Faint)));
+    }
+    if let Some(caution) = &reply.caution {
+        flow.say(&app.wraps, caution, Tone::Warning);
+    }
+}
+
+fn raw(app: &App, reply: &ReplyState, flow: &mut Flow) {
+    match &reply.highlighted {
+        Some(rich) if !reply.running() => flow.text(&app.wraps, rich.clone(), 0),
+        _ => {
+            let rich = Rc::new(Rich::plain(&reply.raw, Tone::Text));
+            flow.live(&app.wraps, "raw", rich, 0);
+        }
+    }
+}
+
+/// A named part: the name at the left, wrapped text beside it.
+fn part(app: &App, flow: &mut Flow, name: &str, pieces: &[(String, Tone)]) {
+    let width = usize::from(NAME);
+    let mut all = vec![(format!("{name:<width$}"), Tone::Faint)];
+    all.extend(pieces.iter().cloned());
+    if flow.width() < 40 {
+        // Too narrow for two columns: the name leads the text.
+        all[0].0 = format!("{name}: ");
+    }
+    let pieces = all.iter().map(|(text, tone)| (text.as_str(), *tone));
+    flow.text(&app.wraps, Rc::new(Rich::build(pieces)), 0);
+}
+
+/// A long text under its name.
+fn long(app: &App, flow: &mut Flow, slot: &'static str, name: &str, text: &str, tone: Tone) {
+    flow.line(Line::from(span(&app.theme, name.to_owned(), Tone::Faint)));
+    let rich = Rc::new(Rich::plain(text.trim(), tone));
+    flow.live(&app.wraps, slot, rich, 2);
+}
+
+fn parts(app: &App, state: &InstanceState, reply: &ReplyState, flow: &mut Flow) {
+    if !reply.reasoning.trim().is_empty() {
+        long(
+            app,
+            flow,
+            "provider",
+            "the model's reasoning field",
+            &reply.reasoning,
+            Tone::Faint,
+        );
+    }
+    let Some(parsed) = &reply.parsed else {
+        if !reply.raw.is_empty() {
+            raw(app, reply, flow);
+        }
+        return;
+    };
+    if let Some(hidden) = parsed
+        .hidden
+        .as_deref()
+        .filter(|text| !text.trim().is_empty())
+    {
+        long(
+            app,
+            flow,
+            "hidden",
+            "thinking aloud (<think>)",
+            hidden,
+            Tone::Faint,
+        );
+    }
+    if reply.context.scenario == Scenario::Sufficiency {
+        labels(app, reply, "relevant", &parsed.relevant, flow);
+        labels(app, reply, "irrelevant", &parsed.irrelevant, flow);
+    }
+    for (index, sub) in parsed.subs.iter().enumerate() {
+        if let Some(sub) = sub {
+            sub_answer(app, reply, index, sub, flow);
+        }
+    }
+    if let Some(text) = parsed
+        .reasoning
+        .as_deref()
+        .filter(|text| !text.trim().is_empty())
+    {
+        long(app, flow, "thinking", "thinking", text, Tone::Text);
+    }
+    answer(app, state, reply, parsed, flow);
+    let nothing_read = parsed.reasoning.is_none()
+        && parsed.relevant.is_empty()
+        && parsed.irrelevant.is_empty()
+        && parsed.subs.iter().all(Option::is_none)
+        && parsed.answer.is_none();
+    if nothing_read && !reply.raw.trim().is_empty() {
+        flow.line(Line::from(span(&app.theme, "as received", Tone::Faint)));
+        raw(app, reply, flow);
+    }
+}
+
+fn labels(app: &App, reply: &ReplyState, name: &str, positions: &[usize], flow: &mut Flow) {
+    if positions.is_empty() && reply.running() {
+        return;
+    }
+    let mut pieces = Vec::new();
+    for doc in positions
+        .iter()
+        .filter_map(|&at| reply.context.documents.get(at))
+    {
+        let (mark, tone) = role_mark(doc.role);
+        pieces.push((format!("{}{mark}  ", doc.label), tone));
+    }
+    if pieces.is_empty() {
+        pieces.push(("none".into(), Tone::Faint));
+    }
+    part(app, flow, name, &pieces);
+}
+
+fn sub_answer(app: &App, reply: &ReplyState, index: usize, sub: &SubAnswer, flow: &mut Flow) {
+    let mut pieces = Vec::new();
+    if let Some(answer) = &sub.answer {
+        pieces.push((one_line(answer), Tone::Strong));
+    }
+    let named = sub.document.and_then(|at| reply.context.documents.get(at));
+    match (named, &sub.document_raw) {
+        (Some(doc), _) => {
+            let (mark, tone) = role_mark(doc.role);
+            pieces.push((format!("  from {}{mark}", doc.label), tone));
+        }
+        (None, Some(raw)) => {
+            pieces.push((format!("  from {} (unknown)", one_line(raw)), Tone::Warning))
+        }
+        (None, None) => {}
+    }
+    match sub.factual {
+        Some(true) => pieces.push(("  calls it correct".into(), Tone::Faint)),
+        Some(false) => pieces.push(("  calls it wrong".into(), Tone::Faint)),
+        None => {}
+    }
+    part(app, flow, &format!("sub {}", index + 1), &pieces);
+}
+
+fn answer(
+    app: &App,
+    state: &InstanceState,
+    reply: &ReplyState,
+    parsed: &ParsedReply,
+    flow: &mut Flow,
+) {
+    let ended = !reply.running();
+    let mut pieces = Vec::new();
+    match (parsed.outcome, parsed.answer) {
+        (Outcome::Answered, Some(letter)) => {
+            let text = reply.question.option(letter).unwrap_or_default();
+            pieces.push((format!("{letter}  {}", one_line(text)), Tone::Strong));
+        }
+        (Outcome::Insufficient, _) => {
+            pieces.push(("insufficient information".into(), Tone::Strong));
+        }
+        (outcome, _) if ended => {
+            pieces.push((outcome_words(outcome).into(), Tone::Warning));
+        }
+        _ => return,
+    }
+    if let Some(verdict) = reply.verdict().filter(|_| state.gold) {
+        let (mark, word) = verdict.words();
+        pieces.push((format!("   {mark} {word}"), verdict_tone(verdict)));
+        if verdict != Verdict::Right {
+            let gold = reply.question.answer;
+            let text = format!(
+                "   (gold: {gold}  {})",
+                one_line(reply.question.gold_text())
+            );
+            pieces.push((text, Tone::Faint));
+        }
+    }
+    part(app, flow, "answer", &pieces);
+    if !reply.probabilities.is_empty() {
+        let odds: Vec<String> = reply
+            .probabilities
+            .iter()
+            .map(|(letter, p)| format!("{letter} {:.0} %", p * 100.0))
+            .collect();
+        part(app, flow, "own odds", &[(odds.join("   "), Tone::Text)]);
+    }
+    if ended {
+        for note in &parsed.notes {
+            part(app, flow, "note", &[(one_line(note), Tone::Faint)]);
+        }
+    }
+}
+
+/// An outcome in words.
+pub(super) fn outcome_words(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Answered => "answered",
+        Outcome::Insufficient => "insufficient information",
+        Outcome::Refused => "declined to answer",
+        Outcome::SeveralOptions => "names several options",
+        Outcome::NotOffered => "names an option that is not offered",
+        Outcome::Unreadable => "no answer can be read from this reply",
+        Outcome::Truncated => "cut off by the token limit before an answer",
+        Outcome::Interrupted => "broke off before an answer",
+        Outcome::ProviderError => "an error message instead of a reply",
+        Outcome::Empty => "an empty reply",
+    }
+}
+
+/// What is going on, at the end of the panel.
+fn status(app: &App, reply: &ReplyState, flow: &mut Flow) {
+    let ask = app.keymap.key(Command::Ask);
+    match &reply.phase {
+        Phase::Running => {
+            let seconds = app.now.saturating_sub(reply.started).as_secs();
+            let what = if reply.stopping {
+                "stopping"
+            } else if !reply.status.is_empty() {
+                reply.status.as_str()
+            } else {
+                "writing"
+            };
+            let text = format!("▌ {what} … {seconds} s");
+            flow.say(&app.wraps, &text, Tone::Key);
+        }
+        Phase::Failed(message) => {
+            flow.say(&app.wraps, &format!("No reply: {message}"), Tone::Bad);
+            flow.say(&app.wraps, &format!("{ask} asks again."), Tone::Faint);
+        }
+        Phase::Done => match reply.ending {
+            Ending::Length => flow.say(
+                &app.wraps,
+                "Cut off by the token limit (max_tokens).",
+                Tone::Warning,
+            ),
+            Ending::Interrupted => {
+                let text = format!("Stopped before the end; what came is kept. {ask} asks again.");
+                flow.say(&app.wraps, &text, Tone::Warning);
+            }
+            _ => {}
+        },
+    }
+}

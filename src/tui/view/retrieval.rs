@@ -1,0 +1,395 @@
+//! Live search.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::retrieval::{Hit, Method};
+use crate::tui::app::App;
+use crate::tui::app::retrieval::{IndexState, METHODS};
+use crate::tui::command::Command;
+use crate::tui::theme::Tone;
+use crate::tui::view::chrome::{bar, frame, inside, panel, put, span};
+use crate::tui::widgets::flow::Flow;
+use crate::tui::widgets::line::{both_ends, cut, one_line};
+
+/// Rows of one hit: rank and id, then its text.
+const HIT_ROWS: usize = 2;
+
+/// From this width on the three lists stand side by side.
+const WIDE: u16 = 90;
+
+struct Layout {
+    header: Rect,
+    query: Rect,
+    status: Rect,
+    lists: Vec<(usize, Rect)>,
+    detail: Option<Rect>,
+}
+
+fn layout(app: &App) -> Layout {
+    let (width, height) = app.size;
+    let row = |y: u16, rows: u16| Rect::new(0, y, width, rows.min(height.saturating_sub(y + 1)));
+    let mut body = row(6, height.saturating_sub(7));
+    let mut detail = None;
+    if body.height >= 16 && !app.retrieval.zoom {
+        let rows = body.height / 3;
+        body.height -= rows;
+        detail = Some(Rect {
+            y: body.bottom(),
+            height: rows,
+            ..body
+        });
+    }
+    let focus = app.retrieval.focus;
+    let lists = if app.retrieval.zoom || width < WIDE {
+        vec![(focus, body)]
+    } else {
+        let share = width / 3;
+        (0..3u16)
+            .map(|index| {
+                let x = index * share;
+                let list_width = if index == 2 { width - x } else { share };
+                let area = Rect {
+                    x,
+                    width: list_width,
+                    ..body
+                };
+                (usize::from(index), area)
+            })
+            .collect()
+    };
+    Layout {
+        header: row(0, 1),
+        query: row(1, 3),
+        status: row(4, 2),
+        lists,
+        detail,
+    }
+}
+
+/// Hits that a list shows at once.
+pub fn visible_hits(app: &App) -> usize {
+    let layout = layout(app);
+    let focused = layout
+        .lists
+        .iter()
+        .find(|(list, _)| *list == app.retrieval.focus);
+    focused.map_or(1, |(_, area)| usize::from(inside(*area).height) / HIT_ROWS)
+}
+
+pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
+    let layout = layout(app);
+    header(app, layout.header, buffer);
+    query(app, layout.query, buffer);
+    status(app, layout.status, buffer);
+    for (list, area) in &layout.lists {
+        hits(app, *list, *area, buffer);
+    }
+    if let Some(area) = layout.detail {
+        detail(app, area, buffer);
+    }
+}
+
+fn header(app: &App, area: Rect, buffer: &mut Buffer) {
+    let theme = &app.theme;
+    let name = app
+        .data()
+        .map_or_else(String::new, |data| one_line(&data.name));
+    let mut left = vec![
+        span(theme, " MedRGB  ", Tone::Title),
+        span(theme, format!("{name}  "), Tone::Text),
+        span(theme, "Retrieval", Tone::Strong),
+    ];
+    let mut right = Vec::new();
+    match &app.retrieval.index {
+        IndexState::Ready(info) => {
+            left.push(span(
+                theme,
+                format!("  {} documents", info.documents),
+                Tone::Faint,
+            ));
+            match &info.encoder {
+                Some(encoder) => {
+                    let tone = if encoder.stand_in {
+                        Tone::Warning
+                    } else {
+                        Tone::Text
+                    };
+                    let stand_in = if encoder.stand_in {
+                        " (stand-in for MedCPT)"
+                    } else {
+                        ""
+                    };
+                    let text = format!(
+                        "encoder {}{stand_in} · {} dimensions · {} ",
+                        encoder.name, encoder.dim, encoder.backend
+                    );
+                    right.push(span(theme, text, tone));
+                }
+                None => right.push(span(theme, "no encoder: BM25 only ", Tone::Warning)),
+            }
+        }
+        IndexState::Building { .. } => {
+            right.push(span(theme, "building the index … ", Tone::Warning))
+        }
+        IndexState::Failed(_) => right.push(span(theme, "no index ", Tone::Bad)),
+        IndexState::None => {}
+    }
+    bar(app, area, buffer, left, right);
+}
+
+fn query(app: &App, area: Rect, buffer: &mut Buffer) {
+    let theme = &app.theme;
+    let typing = app.retrieval.typing;
+    let edit = app.keymap.key(Command::EditQuery);
+    let right = if typing {
+        Vec::new()
+    } else {
+        vec![span(theme, format!("{edit} edits it"), Tone::Faint)]
+    };
+    frame(
+        app,
+        area,
+        buffer,
+        typing,
+        vec![span(theme, "Query", Tone::Title)],
+        right,
+    );
+    let inner = inside(area);
+    let (before, after) = app.retrieval.query.halves();
+    let width = usize::from(inner.width);
+    // While typing, the cursor must be in sight: long texts show their end.
+    let before = if typing {
+        tail(before, width.saturating_sub(2))
+    } else {
+        before.to_owned()
+    };
+    let mut spans = vec![span(theme, before, Tone::Text)];
+    if typing {
+        spans.push(span(theme, "▏", Tone::Key));
+    }
+    spans.push(span(theme, after.to_owned(), Tone::Text));
+    let spans = crate::tui::widgets::line::cut_spans(spans, width);
+    put(buffer, inner.x, inner.y, &Line::from(spans), inner.width);
+}
+
+/// The last `width` columns of a text.
+fn tail(text: &str, width: usize) -> String {
+    use unicode_segmentation::UnicodeSegmentation;
+    use unicode_width::UnicodeWidthStr;
+    let mut used = 0;
+    let mut start = text.len();
+    for (at, grapheme) in text.grapheme_indices(true).rev() {
+        used += grapheme.width();
+        if used > width {
+            break;
+        }
+        start = at;
+    }
+    text[start..].to_owned()
+}
+
+/// How far the index is, or how long the search took; then what must be known about the encoder.
+fn status(app: &App, area: Rect, buffer: &mut Buffer) {
+    let theme = &app.theme;
+    let mut lines: Vec<Vec<Span<'static>>> = Vec::new();
+    match &app.retrieval.index {
+        IndexState::Building { progress, .. } => {
+            let cancel = app.keymap.key(Command::CancelBuild);
+            let text = match progress {
+                Some((stage, done, total)) if *total > 0 => {
+                    format!(" {}: {done} of {total}   {cancel} cancels", one_line(stage))
+                }
+                Some((stage, ..)) => format!(" {} …   {cancel} cancels", one_line(stage)),
+                None => format!(" preparing …   {cancel} cancels"),
+            };
+            lines.push(vec![span(theme, text, Tone::Key)]);
+        }
+        IndexState::Failed(problem) => {
+            let build = app.keymap.key(Command::Rebuild);
+            let text = format!(" {}   {build} tries again", one_line(problem));
+            lines.push(vec![span(theme, text, Tone::Bad)]);
+        }
+        IndexState::None => {
+            let build = app.keymap.key(Command::Rebuild);
+            let text = format!(" No index yet; {build} builds one from this dataset's documents.");
+            lines.push(vec![span(theme, text, Tone::Faint)]);
+        }
+        IndexState::Ready(info) => {
+            lines.push(timing(app));
+            if let Some(notice) = &info.notice {
+                lines.push(vec![span(
+                    theme,
+                    format!(" {}", one_line(notice)),
+                    Tone::Warning,
+                )]);
+            }
+        }
+    }
+    if lines.len() < 2 && app.retrieval.searching {
+        lines.push(vec![span(theme, " searching …", Tone::Faint)]);
+    }
+    for (y, spans) in (area.top()..area.bottom()).zip(lines) {
+        let spans = crate::tui::widgets::line::cut_spans(spans, usize::from(area.width));
+        put(buffer, area.x, y, &Line::from(spans), area.width);
+    }
+}
+
+fn timing(app: &App) -> Vec<Span<'static>> {
+    let theme = &app.theme;
+    let found = |list: usize| match app.retrieval.lists.get(list) {
+        Some(Some(Ok(found))) => Some(found),
+        _ => None,
+    };
+    let mut parts = Vec::new();
+    if let Some(dense) = found(0) {
+        let timing = dense.timing_ms;
+        parts.push(format!(
+            "dense: tokenise {:.1} ms, encode {:.1} ms, search {:.2} ms",
+            timing.tokenize, timing.encode, timing.search
+        ));
+    }
+    if let Some(words) = found(1) {
+        parts.push(format!("BM25 {:.2} ms", words.timing_ms.search));
+    }
+    if let Some(recall) = app.retrieval.recall {
+        parts.push(format!(
+            "HNSW found {:.0} % of the exact top hits",
+            recall * 100.0
+        ));
+    }
+    vec![span(theme, format!(" {}", parts.join("   ")), Tone::Faint)]
+}
+
+fn method_title(method: Method) -> (&'static str, &'static str) {
+    match method {
+        Method::Dense => ("Dense (HNSW)", "meaning"),
+        Method::Bm25 => ("BM25", "words"),
+        Method::Hybrid => ("Hybrid", "both, by rank"),
+        Method::Exact => ("Exact", "all vectors"),
+    }
+}
+
+fn hits(app: &App, list: usize, area: Rect, buffer: &mut Buffer) {
+    let theme = &app.theme;
+    let focused = list == app.retrieval.focus && !app.retrieval.typing;
+    let Some(method) = METHODS.get(list) else {
+        return;
+    };
+    let (name, about) = method_title(*method);
+    let mut left = vec![span(theme, name, Tone::Title)];
+    if area.width == app.size.0 && !app.retrieval.zoom {
+        let text = format!(
+            "  {} of 3, {} next",
+            list + 1,
+            app.keymap.key(Command::FocusNext)
+        );
+        left.push(span(theme, text, Tone::Faint));
+    }
+    frame(
+        app,
+        area,
+        buffer,
+        focused,
+        left,
+        vec![span(theme, about, Tone::Faint)],
+    );
+    let inner = inside(area);
+    let found = match app.retrieval.lists.get(list) {
+        Some(Some(Ok(found))) => found,
+        Some(Some(Err(problem))) => return note(app, inner, buffer, problem, Tone::Warning),
+        _ => {
+            let text = if app.retrieval.searching { "…" } else { "" };
+            return note(app, inner, buffer, text, Tone::Faint);
+        }
+    };
+    if found.hits.is_empty() {
+        return note(app, inner, buffer, "nothing found", Tone::Faint);
+    }
+    let top = app.retrieval.top.get(list).copied().unwrap_or(0);
+    let selected = app.retrieval.selected.get(list).copied().unwrap_or(0);
+    let mut y = inner.y;
+    for (index, hit) in found.hits.iter().enumerate().skip(top) {
+        if y + 1 >= inner.bottom() + u16::from(inner.height == 1) {
+            break;
+        }
+        let [first, second] = hit_lines(app, hit, usize::from(inner.width));
+        put(buffer, inner.x, y, &first, inner.width);
+        if y + 1 < inner.bottom() {
+            put(buffer, inner.x, y + 1, &second, inner.width);
+        }
+        if focused && index == selected {
+            let whole = Rect::new(inner.x, y, inner.width, 1);
+            buffer.set_style(whole, theme.style(Tone::Selection));
+            put(
+                buffer,
+                inner.x.saturating_sub(1),
+                y,
+                &Line::styled(">", theme.style(Tone::Key)),
+                1,
+            );
+        }
+        y += 2;
+    }
+}
+
+fn hit_lines(app: &App, hit: &Hit, width: usize) -> [Line<'static>; 2] {
+    let theme = &app.theme;
+    let signal = app.retrieval.signal.contains(&hit.id);
+    let (mark, tone) = if signal {
+        ("●", Tone::Signal)
+    } else {
+        (" ", Tone::Text)
+    };
+    let first = both_ends(
+        vec![
+            span(theme, format!("{:>3} ", hit.rank), Tone::Faint),
+            span(theme, format!("{mark} "), tone),
+            span(theme, one_line(&hit.id), tone),
+        ],
+        vec![span(theme, format!("{:.3}", hit.score), Tone::Strong)],
+        width,
+    );
+    let text = cut(
+        &one_line(&format!("{} {}", hit.title, hit.content)),
+        width.saturating_sub(6),
+    );
+    let second = Line::from(vec![Span::raw("      "), span(theme, text, Tone::Faint)]);
+    [first, second]
+}
+
+fn note(app: &App, area: Rect, buffer: &mut Buffer, text: &str, tone: Tone) {
+    let mut flow = Flow::new(area.width);
+    flow.say(&app.wraps, text, tone);
+    flow.draw(area, buffer, 0, &app.theme);
+}
+
+fn detail(app: &App, area: Rect, buffer: &mut Buffer) {
+    let theme = &app.theme;
+    let list = app.retrieval.focus;
+    let hit = match app.retrieval.lists.get(list) {
+        Some(Some(Ok(found))) => app
+            .retrieval
+            .selected
+            .get(list)
+            .and_then(|&selected| found.hits.get(selected)),
+        _ => None,
+    };
+    let mut flow = Flow::new(inside(area).width);
+    let mut title = vec![span(theme, "Document", Tone::Title)];
+    if let Some(hit) = hit {
+        title.push(span(theme, format!("  {}", one_line(&hit.id)), Tone::Faint));
+        if app.retrieval.signal.contains(&hit.id) {
+            title.push(span(theme, "  ● signal for this question", Tone::Signal));
+        }
+        if !hit.title.trim().is_empty() {
+            flow.say(&app.wraps, hit.title.trim(), Tone::Strong);
+        }
+        flow.say(&app.wraps, hit.content.trim(), Tone::Text);
+    } else {
+        let text = "Search hits are shown here in full.";
+        flow.say(&app.wraps, text, Tone::Faint);
+    }
+    panel(app, area, buffer, false, title, Vec::new(), &flow, 0);
+}

@@ -1,0 +1,203 @@
+//! A scrolled column of lines and wrapped texts; only what is visible is drawn.
+
+use std::rc::Rc;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use crate::tui::theme::{Theme, Tone};
+use crate::tui::widgets::text::{Rich, WrapCache, Wrapped};
+
+/// One part of a flow.
+#[derive(Debug, Clone)]
+enum Item {
+    Line(Line<'static>),
+    Text {
+        rich: Rc<Rich>,
+        wrapped: Rc<Wrapped>,
+        indent: u16,
+    },
+}
+
+/// Lines and texts one below the other, built for one width.
+#[derive(Debug, Clone)]
+pub struct Flow {
+    width: u16,
+    items: Vec<Item>,
+    rows: usize,
+    anchors: Vec<usize>,
+}
+
+impl Flow {
+    /// An empty flow for this width.
+    pub fn new(width: u16) -> Flow {
+        Flow {
+            width,
+            items: Vec::new(),
+            rows: 0,
+            anchors: Vec::new(),
+        }
+    }
+
+    /// Columns there are.
+    pub fn width(&self) -> usize {
+        usize::from(self.width)
+    }
+
+    /// Rows there are.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Rows at which the marked parts (documents) begin.
+    pub fn anchors(&self) -> &[usize] {
+        &self.anchors
+    }
+
+    /// Marks the next row as the start of a part.
+    pub fn anchor(&mut self) {
+        self.anchors.push(self.rows);
+    }
+
+    /// Adds a line, drawn as it is.
+    pub fn line(&mut self, line: impl Into<Line<'static>>) {
+        self.items.push(Item::Line(line.into()));
+        self.rows += 1;
+    }
+
+    /// Adds an empty line.
+    pub fn gap(&mut self) {
+        self.line(Line::default());
+    }
+
+    /// Adds a wrapped text.
+    pub fn text(&mut self, cache: &WrapCache, rich: Rc<Rich>, indent: u16) {
+        let wrapped = cache.wrap(&rich, usize::from(self.width.saturating_sub(indent)));
+        self.push(rich, wrapped, indent);
+    }
+
+    /// Adds a wrapped text that still grows.
+    pub fn live(&mut self, cache: &WrapCache, slot: &'static str, rich: Rc<Rich>, indent: u16) {
+        let width = usize::from(self.width.saturating_sub(indent));
+        let wrapped = cache.wrap_live(slot, &rich, width);
+        self.push(rich, wrapped, indent);
+    }
+
+    /// Adds a short text in one tone, wrapped.
+    pub fn say(&mut self, cache: &WrapCache, text: &str, tone: Tone) {
+        self.text(cache, Rc::new(Rich::plain(text, tone)), 0);
+    }
+
+    fn push(&mut self, rich: Rc<Rich>, wrapped: Rc<Wrapped>, indent: u16) {
+        self.rows += wrapped.lines.len();
+        self.items.push(Item::Text {
+            rich,
+            wrapped,
+            indent,
+        });
+    }
+
+    /// Draws the rows from `scroll` on.
+    pub fn draw(&self, area: Rect, buffer: &mut Buffer, scroll: usize, theme: &Theme) {
+        let area = area.intersection(buffer.area);
+        let mut skip = scroll;
+        let mut y = area.top();
+        for item in &self.items {
+            if y >= area.bottom() {
+                return;
+            }
+            match item {
+                Item::Line(_) if skip > 0 => skip -= 1,
+                Item::Line(line) => {
+                    buffer.set_line(area.left(), y, line, area.width);
+                    y += 1;
+                }
+                Item::Text { wrapped, .. } if skip >= wrapped.lines.len() => {
+                    skip -= wrapped.lines.len();
+                }
+                Item::Text {
+                    rich,
+                    wrapped,
+                    indent,
+                } => {
+                    let indent = (*indent).min(area.width);
+                    for range in &wrapped.lines[skip..] {
+                        if y >= area.bottom() {
+                            return;
+                        }
+                        let spans: Vec<Span<'_>> = rich
+                            .pieces(range.clone())
+                            .map(|(piece, tone)| Span::styled(piece, theme.style(tone)))
+                            .collect();
+                        buffer.set_line(
+                            area.left() + indent,
+                            y,
+                            &Line::from(spans),
+                            area.width - indent,
+                        );
+                        y += 1;
+                    }
+                    skip = 0;
+                }
+            }
+        }
+    }
+}
+
+/// A thin bar at the right border that shows where in a long flow one is.
+pub fn scroll_bar(area: Rect, buffer: &mut Buffer, scroll: usize, rows: usize, style: Style) {
+    let height = usize::from(area.height);
+    if rows <= height || height == 0 || area.width == 0 {
+        return;
+    }
+    let thumb = (height * height / rows).max(1);
+    let most = rows - height;
+    let top = (height - thumb) * scroll.min(most) / most;
+    for row in top..(top + thumb).min(height) {
+        let y = area.top() + u16::try_from(row).unwrap_or(0);
+        if let Some(cell) = buffer.cell_mut((area.right() - 1, y)) {
+            cell.set_symbol("┃").set_style(style);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::theme::ColorDepth;
+
+    fn shown(flow: &Flow, height: u16, scroll: usize) -> Vec<String> {
+        let area = Rect::new(0, 0, flow.width, height);
+        let mut buffer = Buffer::empty(area);
+        flow.draw(
+            area,
+            &mut buffer,
+            scroll,
+            &Theme::built_in("mono", ColorDepth::None),
+        );
+        (0..height)
+            .map(|y| {
+                (0..flow.width)
+                    .map(|x| buffer[(x, y)].symbol().to_owned())
+                    .collect::<String>()
+                    .trim_end()
+                    .to_owned()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn scrolling_skips_rows_of_lines_and_texts_alike() {
+        let cache = WrapCache::default();
+        let mut flow = Flow::new(8);
+        flow.line("head");
+        flow.say(&cache, "one two three four", Tone::Text);
+        flow.line("tail");
+        assert_eq!(flow.rows(), 5);
+        assert_eq!(shown(&flow, 2, 0), ["head", "one two"]);
+        assert_eq!(shown(&flow, 3, 2), ["three", "four", "tail"]);
+        assert_eq!(shown(&flow, 2, 9), ["", ""]);
+    }
+}

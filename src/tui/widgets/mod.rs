@@ -1,0 +1,6 @@
+//! Drawing tools that know nothing of the benchmark.
+
+pub mod diff;
+pub mod flow;
+pub mod line;
+pub mod text;

@@ -1,0 +1,225 @@
+//! The real program in a pseudo-terminal.
+
+use std::io::{Read, Write};
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
+
+/// The longest that anything on screen may take, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Session {
+    master: Box<dyn MasterPty + Send>,
+    keys: Box<dyn Write + Send>,
+    child: Box<dyn Child + Send + Sync>,
+    screen: Arc<Mutex<vt100::Parser>>,
+    /// Tells the reading thread to let go of the terminal at the next output.
+    let_go: Arc<AtomicBool>,
+    _home: tempfile::TempDir,
+}
+
+fn cells(count: u16) -> NonZero<u16> {
+    NonZero::new(count).unwrap()
+}
+
+impl Session {
+    fn start(columns: u16, rows: u16, arguments: &[&str]) -> Session {
+        let home = tempfile::tempdir().unwrap();
+        let size = PtySize {
+            rows,
+            cols: columns,
+            pixel_width: 0,
+            pixel_height: 0,
+        };
+        let pair = native_pty_system().openpty(size).unwrap();
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_medrgb"));
+        command.args(arguments);
+        command.env("TERM", "xterm-256color");
+        command.env("HOME", home.path());
+        for (name, folder) in [
+            ("XDG_CONFIG_HOME", "config"),
+            ("XDG_DATA_HOME", "data"),
+            ("XDG_CACHE_HOME", "cache"),
+            ("XDG_STATE_HOME", "state"),
+        ] {
+            command.env(name, home.path().join(folder));
+        }
+        let child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(
+            cells(rows),
+            cells(columns),
+            0,
+        )));
+        let mut reader = pair.master.try_clone_reader().unwrap();
+        let parser = Arc::clone(&screen);
+        let let_go = Arc::new(AtomicBool::new(false));
+        let leave = Arc::clone(&let_go);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = reader.read(&mut bytes) {
+                parser.lock().unwrap().process(&bytes[..count]);
+                if leave.load(Ordering::SeqCst) {
+                    break;
+                }
+            }
+        });
+        Session {
+            keys: pair.master.take_writer().unwrap(),
+            master: pair.master,
+            child,
+            screen,
+            let_go,
+            _home: home,
+        }
+    }
+
+    fn text(&self) -> String {
+        self.screen.lock().unwrap().screen().contents()
+    }
+
+    fn wait_for(&self, wanted: &str) {
+        let start = Instant::now();
+        while !self.text().contains(wanted) {
+            assert!(
+                start.elapsed() < PATIENCE,
+                "\"{wanted}\" did not appear on:\n{}",
+                self.text()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    fn wait_for_end(&mut self) -> ExitStatus {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            if start.elapsed() > PATIENCE {
+                self.child.kill().unwrap();
+                panic!("the program did not end; screen:\n{}", self.text());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until the terminal is as it was before the program.
+    fn check_restored(&self) {
+        let start = Instant::now();
+        loop {
+            let restored = {
+                let parser = self.screen.lock().unwrap();
+                let screen = parser.screen();
+                !screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste()
+            };
+            if restored {
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "the terminal was not restored");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn a_first_visit() {
+    let mut session = Session::start(120, 40, &[]);
+    session.wait_for("questions");
+    session.press("\r");
+    session.wait_for("Sufficiency");
+    session.wait_for("p 60 %");
+    session.press("[");
+    session.wait_for("p 40 %");
+    session.press("?");
+    session.wait_for("Keys of the instance screen");
+    session.press("\x1b");
+    session.wait_for("Sufficiency scores");
+    session.press("q");
+    session.wait_for("last reply");
+    session.press("q");
+    let status = session.wait_for_end();
+    assert!(status.success(), "{status:?}");
+    session.check_restored();
+}
+
+#[test]
+fn a_tiny_terminal_does_no_harm() {
+    let mut session = Session::start(1, 1, &[]);
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(session.child.try_wait().unwrap().is_none(), "it ended");
+    let size = PtySize {
+        rows: 24,
+        cols: 80,
+        pixel_width: 0,
+        pixel_height: 0,
+    };
+    session
+        .screen
+        .lock()
+        .unwrap()
+        .screen_mut()
+        .set_size(cells(24), cells(80));
+    session.master.resize(size).unwrap();
+    session.wait_for("questions");
+    session.press("\x03");
+    assert!(session.wait_for_end().success());
+    session.check_restored();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_restores_the_terminal() {
+    let mut session = Session::start(80, 24, &[]);
+    session.wait_for("questions");
+    let pid = session.child.process_id().unwrap().to_string();
+    let killed = std::process::Command::new("kill")
+        .args(["-TERM", &pid])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    session.wait_for_end();
+    session.check_restored();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_dead_terminal_ends_the_program() {
+    let mut session = Session::start(80, 24, &[]);
+    session.wait_for("questions");
+    session.let_go.store(true, Ordering::SeqCst);
+    session.press("j");
+    let Session {
+        master,
+        keys,
+        mut child,
+        ..
+    } = session;
+    drop(keys);
+    drop(master);
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            panic!("the program outlived its terminal");
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_missing_dataset_is_said_with_the_way_out() {
+    let mut session = Session::start(80, 24, &["/nonexistent/dataset"]);
+    session.wait_for("can't be opened");
+    session.press("q");
+    assert!(session.wait_for_end().success());
+    session.check_restored();
+}

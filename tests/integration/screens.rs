@@ -1,0 +1,565 @@
+//! Screens at fixed sizes, and the machine behind them, driven by keys alone.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use medrgb::data::dataset::Dataset;
+use medrgb::domain::prompt::Templates;
+use medrgb::model::{BackendKind, ModelIdentity};
+use medrgb::retrieval::{EncoderSummary, Found, Hit, IndexInfo, SearchTiming};
+use medrgb::tui::app::{App, Settings, Ticket};
+use medrgb::tui::effects::Effect;
+use medrgb::tui::keymap::Keymap;
+use medrgb::tui::message::{IndexEvent, Message, ReplyEvent, SearchNews};
+use medrgb::tui::theme::{ColorDepth, Theme};
+use medrgb::tui::update::update;
+use medrgb::tui::view;
+use proptest::prelude::*;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use serde_json::json;
+
+/// The explorer without a terminal.
+struct Stage {
+    app: App,
+    now: Duration,
+}
+
+impl Stage {
+    fn new(size: (u16, u16), depth: ColorDepth) -> Stage {
+        let settings = Settings {
+            model: "embedded".into(),
+            dataset: "demo".into(),
+            k: 5,
+            templates: Templates::default(),
+        };
+        let theme = Theme::built_in("dark", depth);
+        Stage {
+            app: App::new(settings, Keymap::default(), theme, size),
+            now: Duration::ZERO,
+        }
+    }
+
+    /// With the fixture's dataset and a demo model.
+    fn open(size: (u16, u16), depth: ColorDepth) -> Stage {
+        let mut stage = Stage::new(size, depth);
+        stage.send(Message::Dataset(Ok(fixture())));
+        stage.send(Message::Model(Ok(ModelIdentity {
+            name: "qwen2.5-coder-0.5b".into(),
+            backend: BackendKind::Embedded,
+            detail: "demo.gguf".into(),
+            caution: Some("demo model, not a serious score".into()),
+            window: Some(4096),
+        })));
+        stage
+    }
+
+    fn send(&mut self, message: Message) -> Vec<Effect> {
+        update(&mut self.app, message, self.now)
+    }
+
+    /// Presses keys: names separated by spaces.
+    fn keys(&mut self, names: &str) -> Vec<Effect> {
+        names
+            .split(' ')
+            .flat_map(|name| self.send(Message::Key(key(name))))
+            .collect()
+    }
+
+    fn type_text(&mut self, text: &str) {
+        for c in text.chars() {
+            self.send(Message::Key(KeyEvent::new(
+                KeyCode::Char(c),
+                KeyModifiers::NONE,
+            )));
+        }
+    }
+
+    fn wait(&mut self, milliseconds: u64) {
+        self.now += Duration::from_millis(milliseconds);
+    }
+
+    fn screen(&mut self) -> String {
+        self.send(Message::Frame);
+        let (width, height) = self.app.size;
+        let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+        view::draw(&self.app, &mut buffer);
+        (0..height)
+            .map(|y| {
+                let mut line = String::new();
+                let mut x = 0;
+                while x < width {
+                    let symbol = buffer[(x, y)].symbol();
+                    line.push_str(symbol);
+                    x += u16::try_from(unicode_width::UnicodeWidthStr::width(symbol).max(1))
+                        .unwrap();
+                }
+                format!("{}\n", line.trim_end())
+            })
+            .collect()
+    }
+}
+
+fn key(name: &str) -> KeyEvent {
+    let (code, modifiers) = match name {
+        "enter" => (KeyCode::Enter, KeyModifiers::NONE),
+        "esc" => (KeyCode::Esc, KeyModifiers::NONE),
+        "tab" => (KeyCode::Tab, KeyModifiers::NONE),
+        "shift-tab" => (KeyCode::BackTab, KeyModifiers::SHIFT),
+        "up" => (KeyCode::Up, KeyModifiers::NONE),
+        "down" => (KeyCode::Down, KeyModifiers::NONE),
+        "space" => (KeyCode::Char(' '), KeyModifiers::NONE),
+        "end" => (KeyCode::End, KeyModifiers::NONE),
+        "backspace" => (KeyCode::Backspace, KeyModifiers::NONE),
+        "ctrl-c" => (KeyCode::Char('c'), KeyModifiers::CONTROL),
+        other => (
+            KeyCode::Char(other.chars().next().unwrap()),
+            KeyModifiers::NONE,
+        ),
+    };
+    KeyEvent::new(code, modifiers)
+}
+
+/// Four small questions with documents, sub-questions and adversarial versions.
+fn fixture() -> Arc<Dataset> {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("demo");
+    std::fs::create_dir(&folder).unwrap();
+    let subjects = ["zinc", "copper", "iron", "iodine"];
+    let mut questions = String::new();
+    let (mut signal, mut subs, mut edits) = (json!({}), json!({}), json!({}));
+    for (number, subject) in subjects.iter().enumerate() {
+        let id = format!("q{}", number + 1);
+        let question = json!({
+            "question_id": id,
+            "question": format!("Does {subject} shorten the common cold in adults?"),
+            "options": {"A": "yes", "B": "no", "C": "maybe"},
+            "answer": "A",
+        });
+        questions.push_str(&format!("{question}\n"));
+        let (mut docs, mut pairs, mut versions) = (vec![], vec![], vec![]);
+        for k in 1..=4 {
+            let doc = format!("{subject}-{k}");
+            let days = k + 1;
+            docs.push(json!({
+                "id": doc,
+                "title": format!("Trial {k} of {subject}"),
+                "content": format!("In trial {k} adults who took {subject} recovered {days} days earlier than those on placebo; no harm was seen."),
+            }));
+            pairs.push(json!({"doc_id": doc, "question": format!("How many days earlier did adults recover in trial {k}?"), "answer": format!("{days} days")}));
+            versions.push(json!({"original_id": doc, "new_answer": format!("{} days", days + 10), "edited_document": format!("In trial {k} adults who took {subject} recovered {} days later than those on placebo; no harm was seen.", days + 10)}));
+        }
+        signal[&id] = docs.into();
+        subs[&id] = pairs.into();
+        edits[&id] = versions.into();
+    }
+    std::fs::write(folder.join("qa.jsonl"), questions).unwrap();
+    write(&folder, "signal_docs.json", &signal);
+    write(&folder, "subqa_pairs.json", &subs);
+    write(&folder, "counterfactual_docs.json", &edits);
+    Arc::new(Dataset::open(&folder).unwrap())
+}
+
+fn write(folder: &Path, name: &str, value: &serde_json::Value) {
+    std::fs::write(folder.join(name), value.to_string()).unwrap();
+}
+
+/// The job of the asking that these effects begin.
+fn asked(effects: &[Effect]) -> Ticket {
+    effects
+        .iter()
+        .find_map(|effect| match effect {
+            Effect::Ask(parts) => Some(parts.ticket),
+            _ => None,
+        })
+        .expect("an asking")
+}
+
+/// A reply in sufficiency that stands in the middle of its reasoning.
+fn streaming(stage: &mut Stage) -> Ticket {
+    let ticket = asked(&stage.keys("a"));
+    stage.wait(400);
+    let event = ReplyEvent::Status("reading prompt 120/900".into());
+    stage.send(Message::Reply { ticket, event });
+    stage.wait(1500);
+    let text = "{\"relevant_doc_id\": [\"DOC_1\", \"DOC_2\"], \"irrelevant_doc_id\": [\"DOC_4\"], \"step_by_step_thinking\": \"DOC_1 and DOC_2 report that adults recovered earlier, ";
+    for piece in [&text[..40], &text[40..]] {
+        let event = ReplyEvent::Text(piece.into());
+        stage.send(Message::Reply { ticket, event });
+        stage.wait(1000);
+    }
+    ticket
+}
+
+macro_rules! at_all_sizes {
+    ($name:ident, $prepare:expr) => {
+        #[test]
+        fn $name() {
+            for (width, height) in [(80, 24), (120, 40), (200, 60)] {
+                let mut stage = Stage::open((width, height), ColorDepth::True);
+                let prepare: fn(&mut Stage) = $prepare;
+                prepare(&mut stage);
+                let name = format!("{}_{width}x{height}", stringify!($name));
+                insta::assert_snapshot!(name, stage.screen());
+            }
+        }
+    };
+}
+
+at_all_sizes!(browse, |_| {});
+at_all_sizes!(sufficiency, |stage| {
+    stage.keys("enter");
+});
+at_all_sizes!(robustness, |stage| {
+    stage.keys("enter s s [ tab");
+});
+at_all_sizes!(integration_without_signal, |stage| {
+    stage.keys("enter s [ [ [");
+});
+at_all_sizes!(reply_streams, |stage| {
+    stage.keys("enter");
+    streaming(stage);
+    // Small screens show one page at a time.
+    if stage.app.size.1 < 34 {
+        stage.keys("tab tab");
+    }
+});
+at_all_sizes!(help_on_an_instance, |stage| {
+    stage.keys("enter ?");
+});
+at_all_sizes!(retrieval, |stage| {
+    retrieval_with_hits(stage);
+});
+
+fn retrieval_with_hits(stage: &mut Stage) {
+    let effects = stage.keys("r");
+    let build = effects
+        .iter()
+        .find_map(|effect| match effect {
+            Effect::BuildIndex { ticket, .. } => Some(*ticket),
+            _ => None,
+        })
+        .expect("the index is built");
+    let search = effects
+        .iter()
+        .find_map(|effect| match effect {
+            Effect::Search { ticket, .. } => Some(*ticket),
+            _ => None,
+        })
+        .expect("the question is searched");
+    let info = IndexInfo {
+        documents: 16,
+        encoder: Some(EncoderSummary {
+            name: "minilm-l6".into(),
+            dim: 384,
+            backend: "CPU, 2 threads".into(),
+            stand_in: true,
+            weights_sha256: String::new(),
+        }),
+        recall_at_10: Some(1.0),
+        notice: Some("MedCPT's weights are not here; all-MiniLM-L6-v2 stands in for them.".into()),
+    };
+    stage.send(Message::Index {
+        ticket: build,
+        event: IndexEvent::Finished(Ok(info)),
+    });
+    let list = |ids: &[&str]| {
+        let hits = ids
+            .iter()
+            .enumerate()
+            .map(|(at, id)| Hit {
+                position: at,
+                id: (*id).into(),
+                title: format!("Trial of {id}"),
+                content: "Adults recovered earlier than those on placebo.".into(),
+                score: 0.9,
+                rank: at + 1,
+            })
+            .collect();
+        let timing_ms = SearchTiming {
+            tokenize: 0.1,
+            encode: 8.0,
+            search: 0.25,
+        };
+        Some(Ok(Found { hits, timing_ms, query_embedding: None }))
+    };
+    let lists = [
+        list(&["zinc-1", "iron-2"]),
+        list(&["zinc-2"]),
+        Some(Err("vectors are not there yet".into())),
+    ];
+    let news = SearchNews {
+        lists,
+        recall: Some(1.0),
+    };
+    stage.send(Message::Search {
+        ticket: search,
+        news,
+    });
+}
+
+#[test]
+fn mono_writes_differences_out() {
+    let mut stage = Stage::open((120, 40), ColorDepth::None);
+    stage.keys("enter s s [ tab");
+    let screen = stage.screen();
+    insta::assert_snapshot!("robustness_mono_120x40", screen);
+    assert!(screen.contains("{+") && screen.contains("[-"), "{screen}");
+}
+
+#[test]
+fn empty_states_say_what_to_do() {
+    let mut stage = Stage::new((80, 24), ColorDepth::True);
+    insta::assert_snapshot!("loading_80x24", stage.screen());
+    stage.send(Message::Dataset(Err("there is no folder /nowhere".into())));
+    insta::assert_snapshot!("failed_80x24", stage.screen());
+    let mut stage = Stage::open((80, 24), ColorDepth::True);
+    stage.keys("/");
+    stage.type_text("nothing like this");
+    assert!(stage.screen().contains("No question matches"));
+    stage.app.size = (30, 8);
+    assert!(stage.screen().contains("30×8 is too small"));
+}
+
+#[test]
+fn the_filter_narrows_as_one_types() {
+    let mut stage = Stage::open((80, 24), ColorDepth::True);
+    stage.keys("/");
+    stage.type_text("iod");
+    let screen = stage.screen();
+    assert!(
+        screen.contains("iodine") && !screen.contains("copper"),
+        "{screen}"
+    );
+    stage.keys("enter enter");
+    let state = stage.app.instance.as_ref().unwrap();
+    assert_eq!(state.question.id, "q4");
+}
+
+#[test]
+fn stepping_p_marks_what_is_new() {
+    let mut stage = Stage::open((120, 40), ColorDepth::True);
+    stage.keys("enter");
+    assert!(!stage.screen().contains("+new"));
+    stage.keys("[");
+    let screen = stage.screen();
+    assert_eq!(screen.matches("+new").count(), 1, "{screen}");
+    assert!(screen.contains("p 40 %"));
+}
+
+#[test]
+fn a_reply_of_another_job_changes_nothing() {
+    let mut stage = Stage::open((120, 40), ColorDepth::True);
+    stage.keys("enter");
+    let ticket = streaming(&mut stage);
+    let before = stage.screen();
+    let event = ReplyEvent::Text("stale".into());
+    let stale = Ticket(ticket.0 + 100);
+    stage.send(Message::Reply {
+        ticket: stale,
+        event,
+    });
+    assert_eq!(stage.screen(), before);
+}
+
+#[test]
+fn a_reply_survives_looking_elsewhere() {
+    let mut stage = Stage::open((120, 40), ColorDepth::True);
+    stage.keys("enter");
+    let ticket = streaming(&mut stage);
+    stage.keys(".");
+    assert!(!stage.screen().contains("recovered earlier, "));
+    let message = "the connection broke".to_owned();
+    let event = ReplyEvent::Finished(Err(message));
+    stage.send(Message::Reply { ticket, event });
+    stage.keys(",");
+    let screen = stage.screen();
+    assert!(
+        screen.contains("No reply: the connection broke"),
+        "{screen}"
+    );
+    assert!(screen.contains("DOC_1 and DOC_2 report"), "{screen}");
+}
+
+#[test]
+fn one_reply_at_a_time_and_stop_reaches_it() {
+    let mut stage = Stage::open((120, 40), ColorDepth::True);
+    stage.keys("enter");
+    let ticket = streaming(&mut stage);
+    assert!(
+        stage
+            .keys(". a")
+            .iter()
+            .all(|effect| !matches!(effect, Effect::Ask(_)))
+    );
+    let effects = stage.keys("x");
+    assert!(matches!(effects[..], [Effect::Cancel(stopped)] if stopped == ticket));
+}
+
+#[test]
+fn gold_can_be_hidden_everywhere() {
+    let mut stage = Stage::open((200, 60), ColorDepth::True);
+    stage.keys("enter s s");
+    assert!(stage.screen().contains("(gold)") && stage.screen().contains("true answer:"));
+    stage.keys("g");
+    let screen = stage.screen();
+    assert!(
+        !screen.contains("(gold)") && !screen.contains("true answer"),
+        "{screen}"
+    );
+    assert!(!screen.contains("planted:"), "{screen}");
+}
+
+#[test]
+fn the_palette_finds_and_runs_commands() {
+    let mut stage = Stage::open((80, 24), ColorDepth::True);
+    stage.keys("enter :");
+    stage.type_text("scenar");
+    assert!(stage.screen().contains("scenario"));
+    stage.keys("enter");
+    let scenario = stage.app.instance.as_ref().unwrap().condition.scenario;
+    assert_eq!(scenario.name(), "integration");
+}
+
+#[test]
+fn scrolling_stays_in_bounds() {
+    let mut stage = Stage::open((80, 24), ColorDepth::True);
+    stage.keys("enter end down down down");
+    let before = stage.screen();
+    stage.keys("up");
+    assert_ne!(stage.screen(), before, "one step up must show at once");
+}
+
+#[test]
+fn leaving_works_while_typing() {
+    let mut stage = Stage::open((80, 24), ColorDepth::True);
+    stage.keys("/ x ctrl-c");
+    assert!(stage.app.quit);
+}
+
+const KEYS: [&str; 41] = [
+    "enter",
+    "esc",
+    "tab",
+    "shift-tab",
+    "up",
+    "down",
+    "space",
+    "end",
+    "backspace",
+    "/",
+    "[",
+    "]",
+    "{",
+    "}",
+    "n",
+    "N",
+    "s",
+    "S",
+    "R",
+    "m",
+    "o",
+    "g",
+    "v",
+    "d",
+    "p",
+    "z",
+    "J",
+    "K",
+    "r",
+    "a",
+    "x",
+    "?",
+    ":",
+    "!",
+    ".",
+    ",",
+    "y",
+    "G",
+    "<",
+    "e",
+    "b",
+];
+
+/// Text of all kinds that has broken terminals before.
+fn wild_text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        "[a-z]{1,8}",
+        Just(" ".to_owned()),
+        Just("中文字符".to_owned()),
+        Just("e\u{301}\u{302}\u{303}".to_owned()),
+        Just("\u{1b}[31mred\u{7}".to_owned()),
+        Just("\n\r\t".to_owned()),
+        Just("👩‍👩‍👧‍👦🇩🇪".to_owned()),
+        Just("\u{202e}\u{200b}\u{feff}".to_owned()),
+        "[A-Z]{60,90}",
+        "\\PC{1,6}",
+    ];
+    prop::collection::vec(piece, 1..12).prop_map(|pieces| pieces.concat())
+}
+
+fn wild_dataset(texts: &[String]) -> Arc<Dataset> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut questions = String::new();
+    let (mut signal, mut subs, mut edits) = (json!({}), json!({}), json!({}));
+    let text = |k: usize| texts[k % texts.len()].clone();
+    for q in 0..3 {
+        let id = format!("q{q}");
+        let question = json!({"question_id": id, "question": format!("x{}", text(q)), "options": {"A": format!("y{}", text(q + 1)), "B": "no"}, "answer": "B"});
+        questions.push_str(&format!("{question}\n"));
+        let docs: Vec<_> = (0..3)
+            .map(|k| json!({"id": format!("d{q}-{k}"), "title": text(q + k), "content": format!("{q}{k}{}", text(k + 2))}))
+            .collect();
+        signal[&id] = docs.into();
+        subs[&id] = json!([{"doc_id": format!("d{q}-0"), "question": text(q + 3), "answer": format!("z{}", text(q))}]);
+        edits[&id] = json!([{"original_id": format!("d{q}-0"), "new_answer": "w", "edited_document": format!("v{}", text(q + 4))}]);
+    }
+    std::fs::write(folder.path().join("qa.jsonl"), questions).unwrap();
+    write(folder.path(), "signal_docs.json", &signal);
+    write(folder.path(), "subqa_pairs.json", &subs);
+    write(folder.path(), "counterfactual_docs.json", &edits);
+    Arc::new(Dataset::open(folder.path()).unwrap())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    /// Nothing panics at any size, with any text, after any keys; nothing from outside drives the terminal.
+    #[test]
+    fn no_size_text_or_key_breaks_a_screen(
+        texts in prop::collection::vec(wild_text(), 5),
+        steps in prop::collection::vec((0..KEYS.len(), 1u16..220, 1u16..70, wild_text()), 1..25),
+        mono in any::<bool>(),
+    ) {
+        let depth = if mono { ColorDepth::None } else { ColorDepth::True };
+        let mut stage = Stage::new((80, 24), depth);
+        stage.send(Message::Dataset(Ok(wild_dataset(&texts))));
+        stage.keys("enter");
+        for (key, width, height, text) in steps {
+            let effects = stage.keys(KEYS[key]);
+            for effect in effects {
+                match effect {
+                    Effect::Ask(parts) => {
+                        let text = format!("{{\"step_by_step_thinking\": \"{text}");
+                        let ticket = parts.ticket;
+                        stage.send(Message::Reply { ticket, event: ReplyEvent::Text(text) });
+                    }
+                    Effect::Search { ticket, .. } => {
+                        let lists = [Some(Err(text.clone())), None, Some(Ok(Found { hits: vec![], timing_ms: SearchTiming::default(), query_embedding: None }))];
+                        stage.send(Message::Search { ticket, news: SearchNews { lists, recall: None } });
+                    }
+                    _ => {}
+                }
+            }
+            if stage.app.quit {
+                break;
+            }
+            stage.send(Message::Resize(width, height));
+            let screen = stage.screen();
+            let stray = screen.chars().find(|c| c.is_control() && *c != '\n');
+            prop_assert_eq!(stray, None);
+        }
+    }
+}
