@@ -6,11 +6,13 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::cli::Failure;
-use crate::cli::common::{Environment, say, say_json};
+use crate::cli::common::{Environment, say, say_json, variable};
 use crate::cli::models::{Listed, listed};
 use crate::data::store::Store;
 use crate::model::fetch::HubSettings;
-use crate::model::registry::{DEFAULT_CHAT, MEDCPT, STAND_IN_ENCODER, models_dir};
+use crate::engine::models::{models_dir, store_file};
+use crate::model::registry::{MEDCPT, STAND_IN_ENCODER};
+use crate::model::select::{EmbeddedSource, Selected, resolve};
 
 /// Arguments of `medrgb doctor`.
 #[derive(Debug, clap::Args)]
@@ -22,9 +24,6 @@ pub struct Args {
     #[arg(long)]
     online: bool,
 }
-
-/// Name of the run store in the data folder.
-const STORE_FILE: &str = "runs.sqlite";
 
 /// How a thing is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -77,11 +76,11 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     checks.extend(folders(environment));
     checks.push(terminal());
     checks.extend(backends());
-    let models = listed(&models_dir(&environment.paths.cache));
+    let models = listed(&models_dir(&environment.paths));
     checks.extend(local_models(&models));
     checks.push(chat_model(environment, &models));
     checks.push(encoder(&models));
-    checks.push(store(&environment.paths.data));
+    checks.push(store(&store_file(&environment.paths)));
     if args.online {
         checks.push(hub());
     }
@@ -99,10 +98,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     }
     match failed.is_empty() {
         true => Ok(()),
-        false => Err(Failure::Failed(format!(
-            "does not work: {}",
-            failed.join(", ")
-        ))),
+        false => Err(Failure::Failed(format!("does not work: {}", failed.join(", ")))),
     }
 }
 
@@ -112,14 +108,8 @@ fn show(check: &Check) -> Result<(), Failure> {
         State::Missing => "missing",
         State::Failed => "FAILED",
     };
-    let advice = check
-        .advice
-        .as_ref()
-        .map_or_else(String::new, |advice| format!(" -> {advice}"));
-    say(&format!(
-        "{state:<8} {:<20} {}{advice}",
-        check.name, check.detail
-    ))
+    let advice = check.advice.as_ref().map_or_else(String::new, |advice| format!(" -> {advice}"));
+    say(&format!("{state:<8} {:<20} {}{advice}", check.name, check.detail))
 }
 
 fn version() -> Check {
@@ -131,33 +121,17 @@ fn version() -> Check {
         (cfg!(feature = "wgpu"), "encoder on wgpu"),
         (cfg!(feature = "cuda"), "encoder on CUDA"),
     ];
-    let built: Vec<&str> = features
-        .iter()
-        .filter(|(on, _)| *on)
-        .map(|(_, name)| *name)
-        .collect();
-    let built = if built.is_empty() {
-        "nothing optional".to_owned()
-    } else {
-        built.join(", ")
-    };
-    Check::ok(
-        "version",
-        format!("{}; built in: {built}", env!("CARGO_PKG_VERSION")),
-    )
+    let built: Vec<&str> = features.iter().filter(|(on, _)| *on).map(|(_, name)| *name).collect();
+    let built = if built.is_empty() { "nothing optional".to_owned() } else { built.join(", ") };
+    Check::ok("version", format!("{}; built in: {built}", env!("CARGO_PKG_VERSION")))
 }
 
 fn folders(environment: &Environment) -> Vec<Check> {
     let paths = &environment.paths;
-    [
-        ("config", &paths.config),
-        ("data", &paths.data),
-        ("cache", &paths.cache),
-        ("state", &paths.state),
-    ]
-    .into_iter()
-    .map(|(name, path)| folder(name, path))
-    .collect()
+    [("config", &paths.config), ("data", &paths.data), ("cache", &paths.cache), ("state", &paths.state)]
+        .into_iter()
+        .map(|(name, path)| folder(name, path))
+        .collect()
 }
 
 /// Whether files can be made in a folder, or the folder itself where it is not there yet.
@@ -170,26 +144,15 @@ fn folder(name: &str, path: &Path) -> Check {
     match tempfile::tempfile_in(nearest) {
         Ok(_) if nearest == path => Check::ok(name, format!("{shown}, writable")),
         Ok(_) => Check::ok(name, format!("{shown}, made when needed")),
-        Err(error) => Check::new(
-            name,
-            State::Failed,
-            format!("{shown} can't be written: {error}"),
-        )
-        .advise(format!(
-            "give yourself the right to write {}",
-            nearest.display()
-        )),
+        Err(error) => Check::new(name, State::Failed, format!("{shown} can't be written: {error}"))
+            .advise(format!("give yourself the right to write {}", nearest.display())),
     }
 }
 
 fn terminal() -> Check {
     if !std::io::stdout().is_terminal() {
-        return Check::new(
-            "terminal",
-            State::Missing,
-            "standard output is not a terminal",
-        )
-        .advise("the explorer needs one; commands do not");
+        return Check::new("terminal", State::Missing, "standard output is not a terminal")
+            .advise("the explorer needs one; commands do not");
     }
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let term = variable("TERM");
@@ -213,11 +176,7 @@ fn terminal() -> Check {
                 false => check,
             }
         }
-        Err(error) => Check::new(
-            "terminal",
-            State::Failed,
-            format!("its size is unknown: {error}"),
-        ),
+        Err(error) => Check::new("terminal", State::Failed, format!("its size is unknown: {error}")),
     }
 }
 
@@ -251,41 +210,39 @@ fn local_models(models: &[Listed]) -> Vec<Check> {
 }
 
 fn is_here(models: &[Listed], name: &str) -> bool {
-    models
-        .iter()
-        .any(|model| model.name == name && model.present)
+    models.iter().any(|model| model.name == name && model.present)
 }
 
 /// Which model `ask` and the explorer would use.
 fn chat_model(environment: &Environment, models: &[Listed]) -> Check {
     let wanted = environment.config.model.as_str();
-    let name = match wanted.split_once(':') {
-        _ if environment.config.models.contains_key(wanted) => {
-            return Check::ok("chat model", format!("{wanted}, from the configuration"));
+    let name = "chat model";
+    let spec = match resolve(wanted, None, &environment.config, &variable) {
+        Ok(Selected::Embedded(spec)) => spec,
+        Ok(Selected::Http(_)) => {
+            return Check::ok(name, format!("{wanted}, on a server (not asked here)"));
         }
-        None if wanted == "embedded" => DEFAULT_CHAT,
-        Some(("embedded", name)) => name,
-        _ => return Check::ok("chat model", wanted),
+        Ok(Selected::Replay(run)) => return Check::ok(name, format!("replay of the run {run}")),
+        Err(error) => return Check::new(name, State::Failed, error.to_string()),
     };
+    let server = "or name a model on a server with --model or `model` in the configuration";
     if !cfg!(feature = "embedded") {
-        return Check::new(
-            "chat model",
-            State::Missing,
-            format!("{wanted}, but this program was built without embedded models"),
-        )
-        .advise("name a model on a server with `model = \"…\"` in the configuration or --model");
+        let detail = format!("{wanted}, but this program was built without embedded models");
+        return Check::new(name, State::Missing, detail).advise(format!("build with the feature \"embedded\", {server}"));
     }
-    if Path::new(name).is_file() || is_here(models, name) {
-        return Check::ok("chat model", format!("{name}, embedded"));
+    match &spec.source {
+        EmbeddedSource::File(path) if path.is_file() => Check::ok(name, path.display().to_string()),
+        EmbeddedSource::File(path) => {
+            Check::new(name, State::Failed, format!("{} is not there", path.display()))
+        }
+        EmbeddedSource::Known(known) if is_here(models, known) => {
+            Check::ok(name, format!("{known}, embedded"))
+        }
+        EmbeddedSource::Known(known) => {
+            Check::new(name, State::Missing, format!("{known} is not on this machine"))
+                .advise(format!("`medrgb models pull {known}`, {server}"))
+        }
     }
-    Check::new(
-        "chat model",
-        State::Missing,
-        format!("{name} is not on this machine"),
-    )
-    .advise(format!(
-        "`medrgb models pull {name}`, or name a model on a server with --model"
-    ))
 }
 
 /// Which encoder `auto` means.
@@ -295,27 +252,18 @@ fn encoder(models: &[Listed]) -> Check {
     }
     let pull = "`medrgb models pull medcpt` where the hub can be reached";
     if is_here(models, STAND_IN_ENCODER) {
-        return Check::ok(
-            "encoder",
-            format!("{STAND_IN_ENCODER}, the stand-in for MedCPT"),
-        )
-        .advise(pull);
+        return Check::ok("encoder", format!("{STAND_IN_ENCODER}, the stand-in for MedCPT")).advise(pull);
     }
-    Check::new(
-        "encoder",
-        State::Missing,
-        "no encoder is on this machine; search finds words only",
-    )
-    .advise("`medrgb models pull auto-encoder`")
+    Check::new("encoder", State::Missing, "no encoder is on this machine; search finds words only")
+        .advise("`medrgb models pull auto-encoder`")
 }
 
 /// Opens the run store if there is one.
-fn store(data: &Path) -> Check {
-    let path = data.join(STORE_FILE);
+fn store(path: &Path) -> Check {
     if !path.exists() {
         return Check::ok("run store", format!("{}, made when needed", path.display()));
     }
-    match Store::open(&path) {
+    match Store::open(path) {
         Ok(_) => Check::ok("run store", path.display().to_string()),
         Err(error) => Check::new("run store", State::Failed, error.to_string()),
     }
@@ -343,10 +291,7 @@ mod tests {
         assert!(folder("data", dir.path()).detail.ends_with("writable"));
         let check = folder("data", &dir.path().join("a/b"));
         assert_eq!(check.state, State::Ok);
-        assert!(
-            !dir.path().join("a").exists(),
-            "the check itself made a folder"
-        );
+        assert!(!dir.path().join("a").exists(), "the check itself made a folder");
         let file = dir.path().join("file");
         std::fs::write(&file, "").unwrap();
         assert_eq!(folder("data", &file.join("x")).state, State::Failed);
@@ -361,11 +306,7 @@ mod tests {
         }
         assert_eq!(encoder(&models).state, State::Missing);
         let set = |models: &mut Vec<Listed>, name: &str| {
-            models
-                .iter_mut()
-                .find(|model| model.name == name)
-                .unwrap()
-                .present = true;
+            models.iter_mut().find(|model| model.name == name).unwrap().present = true;
         };
         set(&mut models, STAND_IN_ENCODER);
         assert!(encoder(&models).detail.contains("stand-in"));

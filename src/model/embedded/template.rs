@@ -68,9 +68,8 @@ fn chatml(prompt: &Prompt) -> String {
 fn fill(template: &str, bos: &str, eos: &str, messages: &[(&str, &str)]) -> Result<String, Error> {
     let mut environment = Environment::new();
     // As the Python library sets its Jinja up for chat templates.
-    let syntax = SyntaxConfig::builder()
-        .trim_blocks(true)
-        .lstrip_blocks(true);
+    let mut syntax = SyntaxConfig::builder();
+    syntax.trim_blocks(true).lstrip_blocks(true);
     environment.set_syntax(syntax.build()?);
     environment.set_unknown_method_callback(pycompat::unknown_method_callback);
     environment.add_function("raise_exception", raise_exception);
