@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{Event, EventStream, KeyEventKind};
-use futures_util::{FutureExt, StreamExt};
+use futures_util::StreamExt;
 use tokio::sync::mpsc;
 
 use crate::tui::app::{App, Settings};
@@ -159,12 +159,14 @@ impl Loop {
                 Wake::Signal(Signal::Suspend) => {
                     self.perform(Effect::Suspend, screen, &mut events)?;
                 }
-                Wake::Message(Some(message)) => self.handle(message, screen, &mut events)?,
+                Wake::Message(Some(message)) => {
+                    self.handle(message, screen, &mut events)?;
+                    self.drain(screen, &mut events)?;
+                }
                 Wake::Message(None) => break,
                 Wake::Frame => self.draw(screen)?,
                 Wake::Tick => self.handle(Message::Tick, screen, &mut events)?,
             }
-            self.drain(screen, &mut events)?;
             if self.dirty && self.frame_at() <= Instant::now() {
                 self.draw(screen)?;
             }
@@ -172,22 +174,17 @@ impl Loop {
         self.end(Ok(())).await
     }
 
-    /// Handles what is waiting, input first, without waiting for more.
+    /// Handles the messages that are waiting, without waiting for more. Input is not looked for here: the
+    /// event stream remembers the first waker that polls it, and the next turn of the loop asks it first.
     fn drain(
         &mut self,
         screen: &mut terminal::Screen,
         events: &mut EventStream,
     ) -> Result<(), TuiError> {
         for _ in 0..BATCH {
-            if let Some(Some(Ok(event))) = events.next().now_or_never() {
-                self.input(event, screen, events)?;
-            } else if let Ok(message) = self.messages.try_recv() {
-                self.handle(message, screen, events)?;
-            } else {
-                return Ok(());
-            }
-            if self.app.quit {
-                return Ok(());
+            match self.messages.try_recv() {
+                Ok(message) => self.handle(message, screen, events)?,
+                Err(_) => return Ok(()),
             }
         }
         Ok(())

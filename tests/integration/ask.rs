@@ -65,7 +65,17 @@ impl Place {
     fn ask(&self, server: &Server, more: &[&str]) -> Command {
         let mut program = self.program();
         program
-            .args(["ask", "--dataset", "set", "--question", "q1", "--docs", "4", "--p", "50"])
+            .args([
+                "ask",
+                "--dataset",
+                "set",
+                "--question",
+                "q1",
+                "--docs",
+                "4",
+                "--p",
+                "50",
+            ])
             .args(["--scenario", "sufficiency", "--model", "openai:m"])
             .args(["--base-url", &server.base_url()])
             .args(more);
@@ -76,12 +86,15 @@ impl Place {
     fn store_file(&self) -> PathBuf {
         fn find(folder: &Path) -> Option<PathBuf> {
             let entries = std::fs::read_dir(folder).ok()?;
-            entries.flatten().map(|entry| entry.path()).find_map(|path| {
-                if path.is_dir() {
-                    return find(&path);
-                }
-                (path.file_name()? == medrgb::data::store::FILE_NAME).then_some(path)
-            })
+            entries
+                .flatten()
+                .map(|entry| entry.path())
+                .find_map(|path| {
+                    if path.is_dir() {
+                        return find(&path);
+                    }
+                    (path.file_name()? == medrgb::data::store::FILE_NAME).then_some(path)
+                })
         }
         find(&self.path("data")).expect("a store")
     }
@@ -118,7 +131,10 @@ fn the_reply_streams_and_its_scores_follow() {
     let output = place.ask(&server, &[]).output().unwrap();
     let (out, err) = text_of(&output);
     assert!(output.status.success(), "{out}\n{err}");
-    assert!(out.starts_with(r#"{"relevant_doc_id": ["DOC_1", "DOC_2"]"#), "{out}");
+    assert!(
+        out.starts_with(r#"{"relevant_doc_id": ["DOC_1", "DOC_2"]"#),
+        "{out}"
+    );
     assert!(out.contains("Bacteria were found."), "{out}");
     assert!(out.contains("answered A, right (gold A)"), "{out}");
     assert!(out.contains("noise_detection_accuracy"), "{out}");
@@ -137,7 +153,18 @@ fn json_is_one_object_as_promised() {
     let place = Place::new();
     let server = Server::start(vec![good_reply()]);
     let output = place
-        .ask(&server, &["--json", "--run", "night", "--max-tokens", "99", "--temperature", "0.5"])
+        .ask(
+            &server,
+            &[
+                "--json",
+                "--run",
+                "night",
+                "--max-tokens",
+                "99",
+                "--temperature",
+                "0.5",
+            ],
+        )
         .output()
         .unwrap();
     let (out, err) = text_of(&output);
@@ -146,22 +173,38 @@ fn json_is_one_object_as_promised() {
     let answer: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(answer["context"]["question_id"], "q1");
     assert_eq!(answer["context"]["docs"], 4);
-    assert!(answer["context"]["prompt"]["user"].as_str().unwrap().contains("DOC_4"));
+    assert!(
+        answer["context"]["prompt"]["user"]
+            .as_str()
+            .unwrap()
+            .contains("DOC_4")
+    );
     assert_eq!(answer["reply"]["outcome"], "answered");
     assert_eq!(answer["reply"]["answer"], "A");
     assert!(answer["reply"]["raw"].as_str().unwrap().starts_with('{'));
-    assert!(answer["reply"]["reasoning"].as_str().unwrap().starts_with("Bacteria"));
+    assert!(
+        answer["reply"]["reasoning"]
+            .as_str()
+            .unwrap()
+            .starts_with("Bacteria")
+    );
     assert!(answer["reply"]["notes"].is_array());
     assert_eq!(answer["scores"]["main_correct"], true);
     let noise = &answer["scores"]["noise_detection_accuracy"];
     let counts = &answer["scores"]["counts"]["noise_detection_accuracy"];
     assert_eq!(counts["den"], 4.0);
-    assert_eq!(noise.as_f64().unwrap(), counts["num"].as_f64().unwrap() / 4.0);
+    assert_eq!(
+        noise.as_f64().unwrap(),
+        counts["num"].as_f64().unwrap() / 4.0
+    );
     assert_eq!(answer["usage"]["prompt_tokens"], 11);
     assert!(answer["timing_ms"]["total"].is_u64());
     assert_eq!(answer["model"], "openai:m");
     let sent = &server.requests()[0].body;
-    assert_eq!((&sent["max_tokens"], &sent["temperature"]), (&json!(99), &json!(0.5)));
+    assert_eq!(
+        (&sent["max_tokens"], &sent["temperature"]),
+        (&json!(99), &json!(0.5))
+    );
     assert_eq!(place.records("night").len(), 1);
 }
 
@@ -173,7 +216,10 @@ fn failures_exit_with_1_and_are_stored() {
     let output = place.ask(&server, &["--json"]).output().unwrap();
     let (out, err) = text_of(&output);
     assert_eq!(output.status.code(), Some(1), "{out}\n{err}");
-    assert!(err.contains("HTTP 401") && err.contains("OPENAI_API_KEY"), "{err}");
+    assert!(
+        err.contains("HTTP 401") && err.contains("OPENAI_API_KEY"),
+        "{err}"
+    );
     let answer: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(answer["failure"]["kind"], "auth");
     assert!(answer["reply"].is_null() && answer["scores"].is_null());
@@ -207,7 +253,15 @@ fn wrong_use_is_said_before_any_call() {
     }
     let output = place
         .program()
-        .args(["ask", "--dataset", "set", "--question", "q1", "--model", "opnai:m"])
+        .args([
+            "ask",
+            "--dataset",
+            "set",
+            "--question",
+            "q1",
+            "--model",
+            "opnai:m",
+        ])
         .output()
         .unwrap();
     let (_, err) = text_of(&output);
@@ -232,7 +286,11 @@ fn ctrl_c_stops_cleanly_and_keeps_what_came() {
     let started = Instant::now();
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
-    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        started.elapsed()
+    );
     let (out, err) = text_of(&output);
     assert_eq!(output.status.code(), Some(1), "{out}\n{err}");
     assert!(out.starts_with("tick tick "), "{out}");
@@ -248,13 +306,33 @@ fn a_stored_run_replays_without_a_server() {
     let place = Place::new();
     {
         let server = Server::start(vec![good_reply()]);
-        let status = place.ask(&server, &["--run", "talk"]).output().unwrap().status;
+        let status = place
+            .ask(&server, &["--run", "talk"])
+            .output()
+            .unwrap()
+            .status;
         assert!(status.success());
     }
     let output = place
         .program()
-        .args(["ask", "--dataset", "set", "--question", "q1", "--docs", "4", "--p", "50"])
-        .args(["--scenario", "sufficiency", "--model", "replay:talk", "--no-store"])
+        .args([
+            "ask",
+            "--dataset",
+            "set",
+            "--question",
+            "q1",
+            "--docs",
+            "4",
+            "--p",
+            "50",
+        ])
+        .args([
+            "--scenario",
+            "sufficiency",
+            "--model",
+            "replay:talk",
+            "--no-store",
+        ])
         .output()
         .unwrap();
     let (out, err) = text_of(&output);
@@ -265,7 +343,10 @@ fn a_stored_run_replays_without_a_server() {
     let records = place.records("talk");
     let recorded = recording("talk", &records).unwrap();
     assert_eq!(recorded.model, "openai:m");
-    assert_eq!(recorded.replies[0].result.as_ref().unwrap().text, records[0].raw);
+    assert_eq!(
+        recorded.replies[0].result.as_ref().unwrap().text,
+        records[0].raw
+    );
     let missing = replay(&file, "walk", 1.0).unwrap_err();
     assert!(missing.message.contains("\"talk\""), "{missing}");
 }
@@ -273,7 +354,10 @@ fn a_stored_run_replays_without_a_server() {
 fn wait_until(mut done: impl FnMut() -> bool) {
     let started = Instant::now();
     while !done() {
-        assert!(started.elapsed() < Duration::from_secs(20), "it takes too long");
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "it takes too long"
+        );
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -1,6 +1,7 @@
 //! The real program in a pseudo-terminal.
 
 use std::io::{Read, Write};
+use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -18,6 +19,10 @@ struct Session {
     /// Tells the reading thread to let go of the terminal at the next output.
     let_go: Arc<AtomicBool>,
     _home: tempfile::TempDir,
+}
+
+fn cells(count: u16) -> NonZero<u16> {
+    NonZero::new(count).unwrap()
 }
 
 impl Session {
@@ -44,7 +49,11 @@ impl Session {
         }
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
-        let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(
+            cells(rows),
+            cells(columns),
+            0,
+        )));
         let mut reader = pair.master.try_clone_reader().unwrap();
         let parser = Arc::clone(&screen);
         let let_go = Arc::new(AtomicBool::new(false));
@@ -133,7 +142,7 @@ fn a_first_visit() {
     session.press("?");
     session.wait_for("Keys of the instance screen");
     session.press("\x1b");
-    session.wait_for("No reply for exactly this context");
+    session.wait_for("Sufficiency scores");
     session.press("q");
     session.wait_for("last reply");
     session.press("q");
@@ -153,7 +162,12 @@ fn a_tiny_terminal_does_no_harm() {
         pixel_width: 0,
         pixel_height: 0,
     };
-    session.screen.lock().unwrap().screen_mut().set_size(24, 80);
+    session
+        .screen
+        .lock()
+        .unwrap()
+        .screen_mut()
+        .set_size(cells(24), cells(80));
     session.master.resize(size).unwrap();
     session.wait_for("questions");
     session.press("\x03");

@@ -18,7 +18,10 @@ fn mirage() -> Option<PathBuf> {
     if folder.join("benchmark.json.gz").is_file() && folder.join("predictions").is_dir() {
         return Some(folder);
     }
-    eprintln!("SKIPPED: no MIRAGE data in {}; set MEDRGB_SHARED", folder.display());
+    eprintln!(
+        "SKIPPED: no MIRAGE data in {}; set MEDRGB_SHARED",
+        folder.display()
+    );
     None
 }
 
@@ -50,11 +53,18 @@ fn real_replies_give_the_published_counts() {
             assert_eq!(report.accuracy, Some(correct as f64 / n as f64));
 
             let report = scored(&questions, &predictions, Definition::Paper).unwrap();
-            assert_eq!(report.kinds.values().sum::<usize>(), n, "every reply has a kind");
+            assert_eq!(
+                report.kinds.values().sum::<usize>(),
+                n,
+                "every reply has a kind"
+            );
             assert_eq!(report.missing, 0);
             let unreadable = report.kinds.get(&Outcome::Unreadable).copied().unwrap_or(0);
             assert!(unreadable <= 5, "{set} {run}: {unreadable} unreadable");
-            assert!(report.kinds[&Outcome::Answered] * 100 >= n * 95, "{set} {run}");
+            assert!(
+                report.kinds[&Outcome::Answered] * 100 >= n * 95,
+                "{set} {run}"
+            );
             replies += n;
         }
     }
@@ -77,7 +87,11 @@ fn irregular_replies_get_the_kind_that_a_person_gave() {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();
         let field = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
         let question = &questions[&(field("dataset"), field("id"))];
-        let reading = read(Definition::Paper, row["response"].as_str(), &standard_shape(question));
+        let reading = read(
+            Definition::Paper,
+            row["response"].as_str(),
+            &standard_shape(question),
+        );
         let kind = field("kind");
         use Outcome::*;
         let expected: &[Outcome] = match kind.split([' ', ':', '/', '-']).next().unwrap() {
@@ -92,7 +106,11 @@ fn irregular_replies_get_the_kind_that_a_person_gave() {
             "a" => &[Answered, Unreadable],
             _ => &[Answered],
         };
-        assert!(expected.contains(&reading.outcome), "{kind}: {:?} {line}", reading.outcome);
+        assert!(
+            expected.contains(&reading.outcome),
+            "{kind}: {:?} {line}",
+            reading.outcome
+        );
     }
 }
 
@@ -106,7 +124,10 @@ const QUESTIONS: &str = r#"{"question_id":"q1","question":"Q1?","options":{"A":"
 #[test]
 fn a_small_file_is_counted_by_hand() {
     let folder = tempfile::tempdir().unwrap();
-    let (questions, predictions) = (folder.path().join("qa.jsonl"), folder.path().join("p.jsonl"));
+    let (questions, predictions) = (
+        folder.path().join("qa.jsonl"),
+        folder.path().join("p.jsonl"),
+    );
     std::fs::write(&questions, QUESTIONS).unwrap();
     let lines = [
         r#"{"id":"q1","response":"{\"step_by_step_thinking\": \"x\", \"answer_choice\": \"A\"}"}"#,
@@ -131,15 +152,26 @@ fn a_small_file_is_counted_by_hand() {
 
     let json = serde_json::to_value(&paper).unwrap();
     for key in [
-        "definition", "n", "correct", "accuracy", "insufficient", "unreadable", "unavailable", "missing",
-        "kinds", "interval",
+        "definition",
+        "n",
+        "correct",
+        "accuracy",
+        "insufficient",
+        "unreadable",
+        "unavailable",
+        "missing",
+        "kinds",
+        "interval",
     ] {
         assert!(json.get(key).is_some(), "{key}");
     }
     assert_eq!(json["kinds"]["provider_error"], 1);
     assert_eq!(json["definition"], "paper");
     let text = table(&paper);
-    assert!(text.contains("2 right of 3") && text.contains("provider_error"), "{text}");
+    assert!(
+        text.contains("2 right of 3") && text.contains("provider_error"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -150,15 +182,29 @@ fn wrong_files_are_refused_with_the_line() {
     let questions = questions.display().to_string();
     let predictions = folder.path().join("p.jsonl");
     for (text, part) in [
-        ("{\"id\":\"q1\",\"response\":\"A\"}\n{\"id\":\"q9\",\"response\":\"A\"}", "line 2: id \"q9\" is no question"),
-        ("{\"id\":\"q1\",\"response\":\"A\"}\n\n{\"id\":\"q1\",\"response\":\"A\"}", "line 3: id \"q1\" stands already in line 1"),
+        (
+            "{\"id\":\"q1\",\"response\":\"A\"}\n{\"id\":\"q9\",\"response\":\"A\"}",
+            "line 2: id \"q9\" is no question",
+        ),
+        (
+            "{\"id\":\"q1\",\"response\":\"A\"}\n\n{\"id\":\"q1\",\"response\":\"A\"}",
+            "line 3: id \"q1\" stands already in line 1",
+        ),
         ("\n", "holds no reply"),
     ] {
         std::fs::write(&predictions, text).unwrap();
         let error = scored(&questions, &predictions, Definition::Paper).unwrap_err();
-        assert!(matches!(&error, Failure::Failed(_)) && error.to_string().contains(part), "{error}");
+        assert!(
+            matches!(&error, Failure::Failed(_)) && error.to_string().contains(part),
+            "{error}"
+        );
     }
-    let error = scored(&format!("{questions}#mmlu"), &predictions, Definition::Paper).unwrap_err();
+    let error = scored(
+        &format!("{questions}#mmlu"),
+        &predictions,
+        Definition::Paper,
+    )
+    .unwrap_err();
     assert!(matches!(error, Failure::Usage(_)), "{error}");
     let error = scored("/nowhere/qa.jsonl", &predictions, Definition::Paper).unwrap_err();
     assert!(error.to_string().contains("can't be opened"), "{error}");

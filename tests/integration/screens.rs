@@ -283,7 +283,11 @@ fn retrieval_with_hits(stage: &mut Stage) {
             encode: 8.0,
             search: 0.25,
         };
-        Some(Ok(Found { hits, timing_ms }))
+        Some(Ok(Found {
+            hits,
+            timing_ms,
+            query_embedding: None,
+        }))
     };
     let lists = [
         list(&["zinc-1", "iron-2"]),
@@ -402,7 +406,7 @@ fn one_reply_at_a_time_and_stop_reaches_it() {
 fn gold_can_be_hidden_everywhere() {
     let mut stage = Stage::open((200, 60), ColorDepth::True);
     stage.keys("enter s s");
-    assert!(stage.screen().contains("(gold)") && stage.screen().contains("true answer"));
+    assert!(stage.screen().contains("(gold)") && stage.screen().contains("true answer:"));
     stage.keys("g");
     let screen = stage.screen();
     assert!(
@@ -547,7 +551,7 @@ proptest! {
                         stage.send(Message::Reply { ticket, event: ReplyEvent::Text(text) });
                     }
                     Effect::Search { ticket, .. } => {
-                        let lists = [Some(Err(text.clone())), None, Some(Ok(Found { hits: vec![], timing_ms: SearchTiming::default() }))];
+                        let lists = [Some(Err(text.clone())), None, Some(Ok(Found { hits: vec![], timing_ms: SearchTiming::default(), query_embedding: None }))];
                         stage.send(Message::Search { ticket, news: SearchNews { lists, recall: None } });
                     }
                     _ => {}

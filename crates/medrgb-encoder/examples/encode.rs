@@ -17,16 +17,32 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [folder, input, output, rest @ ..] = arguments.as_slice() else {
         return Err("usage: encode FOLDER IN.jsonl OUT.npy [auto|cuda|wgpu|cpu]".into());
     };
-    let backend = rest.first().map(|name| name.parse()).transpose()?.unwrap_or_default();
+    let backend = rest
+        .first()
+        .map(|name| name.parse())
+        .transpose()?
+        .unwrap_or_default();
     let began = std::time::Instant::now();
-    let encoder = Encoder::open(Path::new(folder), &OpenOptions { backend, ..OpenOptions::default() })?;
+    let encoder = Encoder::open(
+        Path::new(folder),
+        &OpenOptions {
+            backend,
+            ..OpenOptions::default()
+        },
+    )?;
     let opened = began.elapsed();
     let lines = BufReader::new(File::open(input)?).lines();
-    let lines: Vec<Value> = lines.map(|line| Ok(serde_json::from_str(&line?)?)).collect::<Result<_, Box<dyn Error>>>()?;
+    let lines: Vec<Value> = lines
+        .map(|line| Ok(serde_json::from_str(&line?)?))
+        .collect::<Result<_, Box<dyn Error>>>()?;
     let inputs: Vec<Input<'_>> = lines.iter().map(to_input).collect();
     let (embeddings, timing) = encoder.encode(&inputs, &mut |_| ControlFlow::Continue(()))?;
     write_npy(output, &embeddings)?;
-    let ids: Vec<Vec<u32>> = encoder.tokenize(&inputs)?.into_iter().map(|tokens| tokens.ids).collect();
+    let ids: Vec<Vec<u32>> = encoder
+        .tokenize(&inputs)?
+        .into_iter()
+        .map(|tokens| tokens.ids)
+        .collect();
     std::fs::write(format!("{output}.ids"), serde_json::to_string(&ids)?)?;
     let rate = inputs.len() as f64 / timing.encode.as_secs_f64();
     writeln!(
@@ -43,7 +59,10 @@ fn to_input(line: &Value) -> Input<'_> {
     let field = |name: &str| line[name].as_str().unwrap_or_default();
     match line.get("text").and_then(Value::as_str) {
         Some(text) => Input::Query(text),
-        None => Input::Article { title: field("title"), content: field("content") },
+        None => Input::Article {
+            title: field("title"),
+            content: field("content"),
+        },
     }
 }
 

@@ -141,7 +141,9 @@ pub(crate) fn candidates(choice: BackendChoice) -> Result<Vec<Found>, EncoderErr
     let (mut found, unavailable) = find();
     found.retain(|found| found.info.backend == wanted);
     if found.is_empty() {
-        let reason = unavailable.into_iter().find(|(backend, _)| *backend == wanted);
+        let reason = unavailable
+            .into_iter()
+            .find(|(backend, _)| *backend == wanted);
         return Err(EncoderError::Unavailable {
             backend: wanted,
             reason: reason.map_or_else(|| "no device was found".to_owned(), |(_, reason)| reason),
@@ -198,13 +200,19 @@ fn cuda() -> Result<Found, String> {
     // Both libraries are loaded on first use, with a panic if they are not there.
     let count = crate::quiet::catch(CudaContext::device_count)
         .map_err(|_| "no NVIDIA driver library (libcuda) was found; install the NVIDIA driver")?
-        .map_err(|error| format!("the NVIDIA driver does not answer ({error}); check it with nvidia-smi"))?;
+        .map_err(|error| {
+            format!("the NVIDIA driver does not answer ({error}); check it with nvidia-smi")
+        })?;
     if count == 0 {
         return Err("the NVIDIA driver sees no GPU; check CUDA_VISIBLE_DEVICES".to_owned());
     }
     crate::quiet::catch(|| cudarc::nvrtc::compile_ptx("extern \"C\" __global__ void probe() {}"))
-        .map_err(|_| "NVIDIA's compiler library (libnvrtc) was not found; install the CUDA toolkit")?
-        .map_err(|error| format!("NVIDIA's compiler library (libnvrtc) does not work: {error:?}"))?;
+        .map_err(
+            |_| "NVIDIA's compiler library (libnvrtc) was not found; install the CUDA toolkit",
+        )?
+        .map_err(|error| {
+            format!("NVIDIA's compiler library (libnvrtc) does not work: {error:?}")
+        })?;
     cuda_headers()?;
     let name = crate::quiet::catch(|| CudaContext::new(0).and_then(|context| context.name()))?
         .map_err(|error| format!("the first NVIDIA GPU cannot be opened: {error}"))?;
@@ -235,7 +243,9 @@ fn cuda_headers() -> Result<(), String> {
             "the CUDA headers (include/cuda_runtime.h) are not under {}; set CUDA_PATH to the CUDA toolkit",
             folder.display()
         )),
-        None => Err("the CUDA headers were not found; set CUDA_PATH to the CUDA toolkit".to_owned()),
+        None => {
+            Err("the CUDA headers were not found; set CUDA_PATH to the CUDA toolkit".to_owned())
+        }
     }
 }
 
@@ -310,7 +320,9 @@ fn silently<T>(f: impl FnOnce() -> T) -> T {
 
     // One at a time, else a second caller would save the first one's nothing as the real thing.
     static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _one = ONE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     let nothing = std::fs::OpenOptions::new().write(true).open("/dev/null");
     let saved = rustix::io::fcntl_dupfd_cloexec(std::io::stderr().as_fd(), 3);
     let (Ok(nothing), Ok(saved)) = (nothing, saved) else {
@@ -329,16 +341,25 @@ fn silently<T>(f: impl FnOnce() -> T) -> T {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests {
     use super::*;
 
     #[test]
     fn choices_read_as_they_are_written() {
-        for choice in [BackendChoice::Auto, BackendChoice::Cuda, BackendChoice::Wgpu, BackendChoice::Cpu] {
+        for choice in [
+            BackendChoice::Auto,
+            BackendChoice::Cuda,
+            BackendChoice::Wgpu,
+            BackendChoice::Cpu,
+        ] {
             assert_eq!(choice.to_string().parse::<BackendChoice>().unwrap(), choice);
         }
         let error = "tpu".parse::<BackendChoice>().unwrap_err();
-        assert_eq!(error.to_string(), "\"tpu\" is no backend; choose auto, cuda, wgpu or cpu");
+        assert_eq!(
+            error.to_string(),
+            "\"tpu\" is no backend; choose auto, cuda, wgpu or cpu"
+        );
     }
 
     #[test]
@@ -346,7 +367,12 @@ mod tests {
         let probe = probe();
         assert_eq!(probe.available.last().unwrap().backend, Backend::Cpu);
         assert_eq!(probe.available.len() + probe.unavailable.len(), 3);
-        assert!(probe.unavailable.iter().all(|(_, reason)| !reason.is_empty()));
+        assert!(
+            probe
+                .unavailable
+                .iter()
+                .all(|(_, reason)| !reason.is_empty())
+        );
     }
 
     #[cfg(not(feature = "cuda"))]

@@ -57,7 +57,12 @@ impl Batch {
         let len = tokens.ids.len().min(width);
         let end = start + width;
         // Ids are checked against the model's tables, whose sizes fit into an i32.
-        let cast = |ids: &[u32]| ids.iter().take(len).map(|id| *id as i32).collect::<Vec<_>>();
+        let cast = |ids: &[u32]| {
+            ids.iter()
+                .take(len)
+                .map(|id| *id as i32)
+                .collect::<Vec<_>>()
+        };
         self.ids.extend(cast(&tokens.ids));
         self.ids.resize(end, 0);
         self.types.extend(cast(&tokens.types));
@@ -78,7 +83,12 @@ pub(crate) fn longest_first(tokens: &[TokenIds]) -> Vec<usize> {
 /// The longest run of `order` from `start` on that fits into `budget` rows, where each sequence
 /// takes as many rows as `width` gives for the first (longest) one; at least one sequence.
 #[cfg(any(feature = "wgpu", feature = "cuda", test))]
-pub(crate) fn take_padded(order: &[usize], start: usize, budget: usize, width: usize) -> Range<usize> {
+pub(crate) fn take_padded(
+    order: &[usize],
+    start: usize,
+    budget: usize,
+    width: usize,
+) -> Range<usize> {
     let count = (budget / width.max(1)).max(1);
     start..(start + count).min(order.len())
 }

@@ -131,7 +131,9 @@ impl Fields {
             None => Err(self.lacks(key)),
             Some(found) => Err(EncoderError::unsupported(
                 &self.file,
-                format!("{key} is \"{found}\", but only \"{wanted}\" is supported; use a BERT encoder"),
+                format!(
+                    "{key} is \"{found}\", but only \"{wanted}\" is supported; use a BERT encoder"
+                ),
             )),
         }
     }

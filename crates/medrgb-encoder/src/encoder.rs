@@ -136,7 +136,9 @@ pub struct Encoder {
 
 impl std::fmt::Debug for Encoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Encoder").field("info", &self.info).finish_non_exhaustive()
+        f.debug_struct("Encoder")
+            .field("info", &self.info)
+            .finish_non_exhaustive()
     }
 }
 
@@ -159,7 +161,10 @@ impl Encoder {
         // Hashing takes as long as loading: do both at once.
         let (loaded, hash) = std::thread::scope(|scope| {
             let hash = scope.spawn(|| sha256(&path));
-            (load(options.backend, &mut weights, &config, &mut recipe), hash.join())
+            (
+                load(options.backend, &mut weights, &config, &mut recipe),
+                hash.join(),
+            )
         });
         let (found, runner) = loaded?;
         let weights_sha256 = hash.unwrap_or_else(|_| sha256(&path))?;
@@ -210,7 +215,13 @@ impl Encoder {
             tokenize,
             encode: began.elapsed() - tokenize,
         };
-        Ok((Embeddings { dim: self.info.dim, data }, timing))
+        Ok((
+            Embeddings {
+                dim: self.info.dim,
+                data,
+            },
+            timing,
+        ))
     }
 
     /// All vectors of `tokens` in order, row-major.
@@ -256,7 +267,9 @@ fn load(
         match run::load(&found, weights, config, recipe.pooling) {
             Ok(runner) => return Ok((found, runner)),
             Err(error @ EncoderError::Device { .. }) => {
-                recipe.notes.push(format!("{error}; another backend was tried"));
+                recipe
+                    .notes
+                    .push(format!("{error}; another backend was tried"));
                 failed = error;
             }
             Err(error) => return Err(error),

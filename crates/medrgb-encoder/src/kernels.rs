@@ -62,7 +62,11 @@ pub(crate) fn instruction_set() -> &'static str {
             return "AVX2";
         }
     }
-    if cfg!(target_arch = "aarch64") { "NEON" } else { "baseline instructions" }
+    if cfg!(target_arch = "aarch64") {
+        "NEON"
+    } else {
+        "baseline instructions"
+    }
 }
 
 dispatch! {
@@ -162,7 +166,12 @@ fn bias_gelu_body<const F: bool>(rows: &mut [f32], bias: &[f32]) {
 }
 
 #[inline(always)]
-fn add_norm_body<const F: bool>(rows: &mut [f32], bias: &[f32], residual: &[f32], norm: Affine<'_>) {
+fn add_norm_body<const F: bool>(
+    rows: &mut [f32],
+    bias: &[f32],
+    residual: &[f32],
+    norm: Affine<'_>,
+) {
     let n = bias.len();
     for (row, residual) in rows.chunks_exact_mut(n).zip(residual.chunks_exact(n)) {
         for ((x, b), r) in row.iter_mut().zip(bias).zip(residual) {
@@ -272,7 +281,14 @@ pub(crate) fn attention(queries: &[f32], keys_values: &[f32], out: &mut [f32], h
             let block = start * h..(start + QUERY_BLOCK).min(rows.end) * h;
             for head in 0..heads.count {
                 let scores = &mut scores[..block.len() / h * span.len];
-                attend(&queries[block.clone()], keys, &mut out[block.clone()], scores, head * heads.width, heads);
+                attend(
+                    &queries[block.clone()],
+                    keys,
+                    &mut out[block.clone()],
+                    scores,
+                    head * heads.width,
+                    heads,
+                );
             }
         }
     }
@@ -299,14 +315,28 @@ fn attend(
     // slices, and `scores` holds m rows of n.
     #[allow(unsafe_code)]
     unsafe {
-        product([m, n, heads.width], scores.as_mut_ptr(), n, q, (k.row, 1), k.data);
+        product(
+            [m, n, heads.width],
+            scores.as_mut_ptr(),
+            n,
+            q,
+            (k.row, 1),
+            k.data,
+        );
     }
     softmax(scores, n, 1.0 / (heads.width as f32).sqrt());
     let (p, v) = (view(scores, 0, n), view(keys, h + column, 2 * h));
     // SAFETY: as above; the values take the columns from h on, and out has the shape of queries.
     #[allow(unsafe_code)]
     unsafe {
-        product([m, heads.width, n], out.as_mut_ptr().add(column), h, p, (1, v.row), v.data);
+        product(
+            [m, heads.width, n],
+            out.as_mut_ptr().add(column),
+            h,
+            p,
+            (1, v.row),
+            v.data,
+        );
     }
 }
 
@@ -359,6 +389,7 @@ unsafe fn product(
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests {
     use super::*;
 
@@ -381,7 +412,13 @@ mod tests {
     #[test]
     fn gelu_of_known_values() {
         // x Φ(x) to seven digits.
-        for (x, y) in [(0.0, 0.0), (1.0, 0.841_344_8), (-1.0, -0.158_655_26), (3.0, 2.995_950_3), (-10.0, 0.0)] {
+        for (x, y) in [
+            (0.0, 0.0),
+            (1.0, 0.841_344_8),
+            (-1.0, -0.158_655_26),
+            (3.0, 2.995_950_3),
+            (-10.0, 0.0),
+        ] {
             assert!((gelu::<false>(x) - y).abs() < 1e-6, "{x}");
             assert!((gelu::<true>(x) - y).abs() < 1e-6, "{x}");
         }
@@ -390,18 +427,33 @@ mod tests {
     #[test]
     fn every_instruction_set_gives_the_same() {
         let n = 37;
-        let rows: Vec<f32> = (0..3 * n).map(|i| ((i * 7919) % 101) as f32 / 25.0 - 2.0).collect();
+        let rows: Vec<f32> = (0..3 * n)
+            .map(|i| ((i * 7919) % 101) as f32 / 25.0 - 2.0)
+            .collect();
         let other: Vec<f32> = (0..n).map(|i| i as f32 / 40.0).collect();
-        let affine = Affine { weight: &other, bias: &other, eps: 1e-12 };
+        let affine = Affine {
+            weight: &other,
+            bias: &other,
+            eps: 1e-12,
+        };
         type Kernel<'a> = Box<dyn Fn(&mut [f32]) + 'a>;
         let pairs: [(Kernel<'_>, Kernel<'_>); 4] = [
-            (Box::new(|r| bias_gelu(r, &other)), Box::new(|r| bias_gelu_body::<false>(r, &other))),
-            (Box::new(|r| norm(r, affine)), Box::new(|r| norm_body::<false>(r, affine))),
+            (
+                Box::new(|r| bias_gelu(r, &other)),
+                Box::new(|r| bias_gelu_body::<false>(r, &other)),
+            ),
+            (
+                Box::new(|r| norm(r, affine)),
+                Box::new(|r| norm_body::<false>(r, affine)),
+            ),
             (
                 Box::new(|r| add_norm(r, &other, &rows, affine)),
                 Box::new(|r| add_norm_body::<false>(r, &other, &rows, affine)),
             ),
-            (Box::new(|r| softmax(r, n, 0.5)), Box::new(|r| softmax_body::<false>(r, n, 0.5))),
+            (
+                Box::new(|r| softmax(r, n, 0.5)),
+                Box::new(|r| softmax_body::<false>(r, n, 0.5)),
+            ),
         ];
         for (fast, portable) in pairs {
             let (mut a, mut b) = (rows.clone(), rows.clone());

@@ -65,9 +65,15 @@ impl<B: Backend, O: Ops<B>> Bert<B, O> {
         pooling: Pooling,
         device: B::Device,
     ) -> Result<Self, EncoderError> {
-        let mut loader = Loader::<B> { weights, config, device: &device };
+        let mut loader = Loader::<B> {
+            weights,
+            config,
+            device: &device,
+        };
         let tables = loader.tables()?;
-        let layers = (0..config.layers).map(|at| loader.layer(at)).collect::<Result<_, _>>()?;
+        let layers = (0..config.layers)
+            .map(|at| loader.layer(at))
+            .collect::<Result<_, _>>()?;
         Ok(Self {
             device,
             tables,
@@ -82,13 +88,22 @@ impl<B: Backend, O: Ops<B>> Bert<B, O> {
     ///
     /// `stop` is looked at between the halves of layers, so that a processor core is free again
     /// within a tenth of a second.
-    pub(crate) fn forward(&self, batch: &Batch, stop: &AtomicBool) -> Result<Option<Vec<f32>>, String> {
+    pub(crate) fn forward(
+        &self,
+        batch: &Batch,
+        stop: &AtomicBool,
+    ) -> Result<Option<Vec<f32>>, String> {
         let mask = O::mask(batch, &self.device);
         let mut x = O::embed(&self.tables, batch, &self.device);
         for (at, layer) in self.layers.iter().enumerate() {
             // What comes after the last layer's keys and values matters only for the rows pooled.
             let first_only = self.pooling == Pooling::Cls && at + 1 == self.layers.len();
-            let attention = Attention { heads: self.heads, batch, mask: mask.clone(), first_only };
+            let attention = Attention {
+                heads: self.heads,
+                batch,
+                mask: mask.clone(),
+                first_only,
+            };
             if stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
@@ -103,14 +118,20 @@ impl<B: Backend, O: Ops<B>> Bert<B, O> {
             Pooling::Mean => O::mean_rows(x, batch),
         };
         let data = pooled.try_into_data().map_err(|error| error.to_string())?;
-        data.into_vec().map(Some).map_err(|error| format!("{error:?}"))
+        data.into_vec()
+            .map(Some)
+            .map_err(|error| format!("{error:?}"))
     }
 }
 
 impl<B: Backend> Layer<B> {
     fn attend<O: Ops<B>>(&self, x: Matrix<B>, attention: &Attention<'_, B>) -> Matrix<B> {
         let keys_values = O::linear(x.clone(), &self.keys_values);
-        let x = if attention.first_only { O::first_rows(x, attention.batch) } else { x };
+        let x = if attention.first_only {
+            O::first_rows(x, attention.batch)
+        } else {
+            x
+        };
         let queries = O::linear(x.clone(), &self.queries);
         let mixed = O::attention(queries, keys_values, attention);
         O::linear_add_norm(mixed, &self.mixed, x, &self.mixed_norm)
@@ -131,7 +152,12 @@ struct Loader<'a, B: Backend> {
 
 impl<B: Backend> Loader<'_, B> {
     fn tables(&mut self) -> Result<Tables<B>, EncoderError> {
-        let Config { vocab, types, positions, .. } = *self.config;
+        let Config {
+            vocab,
+            types,
+            positions,
+            ..
+        } = *self.config;
         Ok(Tables {
             words: self.table("embeddings.word_embeddings.weight", vocab)?,
             types: self.table("embeddings.token_type_embeddings.weight", types)?,
@@ -163,12 +189,19 @@ impl<B: Backend> Loader<'_, B> {
     }
 
     /// Layers with the same input side by side: each `name` takes `outputs` columns.
-    fn linear(&mut self, names: &[String], inputs: usize, outputs: usize) -> Result<Linear<B>, EncoderError> {
+    fn linear(
+        &mut self,
+        names: &[String],
+        inputs: usize,
+        outputs: usize,
+    ) -> Result<Linear<B>, EncoderError> {
         let columns = outputs * names.len();
         let mut weight = vec![0f32; inputs * columns];
         let mut bias = Vec::with_capacity(columns);
         for (at, name) in names.iter().enumerate() {
-            let part = self.weights.read(&format!("{name}.weight"), &[outputs, inputs])?;
+            let part = self
+                .weights
+                .read(&format!("{name}.weight"), &[outputs, inputs])?;
             transpose_into(&part, inputs, &mut weight[at * outputs..], columns);
             bias.extend(self.weights.read(&format!("{name}.bias"), &[outputs])?);
         }

@@ -155,7 +155,9 @@ fn sentence_transformers(
             other => {
                 return Err(EncoderError::unsupported(
                     &folder.join("modules.json"),
-                    format!("the module {other} is not supported, only Transformer, Pooling and Normalize are; use another encoder"),
+                    format!(
+                        "the module {other} is not supported, only Transformer, Pooling and Normalize are; use another encoder"
+                    ),
                 ));
             }
         }
@@ -236,7 +238,8 @@ fn folder_limit(base: &Path) -> Result<Option<usize>, EncoderError> {
 /// MedCPT by its own word (`_name_or_path`) or by the name of a folder above the files.
 fn is_medcpt(folder: &Path, config: &Config) -> bool {
     let named = |text: &str| text.to_ascii_lowercase().contains("medcpt");
-    config.name.as_deref().is_some_and(named) || hub_name(folder).as_deref().is_some_and(named)
+    config.name.as_deref().is_some_and(named)
+        || hub_name(folder).as_deref().is_some_and(named)
         || last_part(folder).as_deref().is_some_and(named)
 }
 

@@ -40,13 +40,15 @@ fn message(payload: &(dyn Any + Send)) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests {
     use super::catch;
 
     #[test]
     fn a_panic_becomes_its_message() {
         assert_eq!(catch(|| 3), Ok(3));
-        let failed: Result<(), _> = catch(|| std::panic::panic_any("no such device\nmore".to_owned()));
+        let failed: Result<(), _> =
+            catch(|| std::panic::panic_any("no such device\nmore".to_owned()));
         assert_eq!(failed, Err("no such device".to_owned()));
     }
 }

@@ -133,8 +133,11 @@ impl Tokens {
 fn from_vocab(file: &Path, folder: &Path) -> Result<Tokenizer, EncoderError> {
     let bytes = std::fs::read(file).map_err(EncoderError::io(file))?;
     let invalid = |problem: String| EncoderError::invalid(file, problem);
-    let vocab = WordPiece::read_bytes(&bytes)
-        .map_err(|error| invalid(format!("not a word-piece vocabulary ({error}); copy the file again")))?;
+    let vocab = WordPiece::read_bytes(&bytes).map_err(|error| {
+        invalid(format!(
+            "not a word-piece vocabulary ({error}); copy the file again"
+        ))
+    })?;
     let id = |token: &str| {
         let id = vocab.get(token).copied();
         id.map(|id| (token.to_owned(), id)).ok_or_else(|| {

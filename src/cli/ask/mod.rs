@@ -15,8 +15,8 @@ use crate::domain::text::{clean, collapse};
 use crate::engine::ask::{AskEvent, AskRequest, ask};
 use crate::engine::instance::instance;
 use crate::engine::models::{open_model, store_file};
-use crate::model::select::sampling;
 use crate::model::Sampling;
+use crate::model::select::sampling;
 
 mod show;
 

@@ -291,6 +291,12 @@ impl Store {
         read.map_err(|error| self.describe(&error))
     }
 
+    /// Makes every later write fail: for tests of what happens then.
+    #[cfg(test)]
+    pub(crate) fn make_read_only(&self) {
+        let _ = self.lock().pragma_update(None, "query_only", true);
+    }
+
     /// A panic elsewhere leaves the connection usable: SQLite undoes an open transaction.
     fn lock(&self) -> MutexGuard<'_, Connection> {
         self.connection

@@ -284,10 +284,7 @@ fn a_read_only_store_is_said() {
     let dir = folder();
     let path = dir.path().join("s");
     let store = Store::open(&path).unwrap();
-    store
-        .lock()
-        .pragma_update(None, "query_only", true)
-        .unwrap();
+    store.make_read_only();
     let said = store.insert(&record("r", "q")).unwrap_err().0;
     assert!(said.contains("read-only"), "{said}");
 }

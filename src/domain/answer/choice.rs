@@ -14,6 +14,8 @@
 //!
 //! Everything else names nothing: it is never guessed.
 
+use std::cell::OnceCell;
+
 use regex::Regex;
 use serde_json::Value;
 
@@ -37,38 +39,47 @@ pub(super) enum Choice {
     Nothing,
 }
 
-/// The options, prepared for comparing.
-pub(super) struct Options {
-    entries: Vec<(char, String, String)>,
-    yes_no_maybe: bool,
+/// The options of a question; their texts are normalised only when one is compared.
+pub(super) struct Options<'a> {
+    options: &'a [(char, String)],
+    prepared: OnceCell<Vec<Entry>>,
 }
 
-impl Options {
-    pub(super) fn new(options: &[(char, String)]) -> Options {
-        let entries: Vec<_> = options
-            .iter()
-            .map(|(letter, text)| {
-                let key = text_key(text);
-                let loose = loosened(&key);
-                (letter.to_ascii_uppercase(), key, loose)
-            })
-            .collect();
-        let yes_no_maybe = !entries.is_empty()
-            && entries
-                .iter()
-                .all(|(_, key, _)| matches!(key.as_str(), "yes" | "no" | "maybe"));
+/// An option's letter, its normalised text, and that text with loose dashes.
+type Entry = (char, String, String);
+
+impl<'a> Options<'a> {
+    pub(super) fn new(options: &'a [(char, String)]) -> Options<'a> {
         Options {
-            entries,
-            yes_no_maybe,
+            options,
+            prepared: OnceCell::new(),
         }
     }
 
+    fn entries(&self) -> &[Entry] {
+        self.prepared.get_or_init(|| {
+            let prepare = |(letter, text): &(char, String)| {
+                let key = text_key(text);
+                let loose = loosened(&key);
+                (letter.to_ascii_uppercase(), key, loose)
+            };
+            self.options.iter().map(prepare).collect()
+        })
+    }
+
+    fn are_yes_no_maybe(&self) -> bool {
+        let mut keys = self.entries().iter().map(|(_, key, _)| key.as_str());
+        keys.all(|key| matches!(key, "yes" | "no" | "maybe"))
+    }
+
     pub(super) fn offers(&self, letter: char) -> bool {
-        self.entries.iter().any(|(offered, ..)| *offered == letter)
+        self.options
+            .iter()
+            .any(|(offered, _)| offered.to_ascii_uppercase() == letter)
     }
 
     fn key(&self, letter: char) -> &str {
-        self.entries
+        self.entries()
             .iter()
             .find(|(offered, ..)| *offered == letter)
             .map_or("", |(_, key, _)| key)
@@ -80,8 +91,8 @@ impl Options {
         if key.is_empty() {
             return None;
         }
-        let unique = |matching: &dyn Fn(&(char, String, String)) -> bool| {
-            let mut found = self.entries.iter().filter(|entry| matching(entry));
+        let unique = |matching: &dyn Fn(&Entry) -> bool| {
+            let mut found = self.entries().iter().filter(|entry| matching(entry));
             let first = found.next().map(|(letter, ..)| *letter);
             first.filter(|_| found.next().is_none())
         };
@@ -106,7 +117,7 @@ impl Options {
     /// The one option whose text begins `text`, before a delimiter; the longest where they nest.
     pub(super) fn beginning(&self, text: &str) -> Option<char> {
         let folded = text.trim_start().to_lowercase();
-        self.entries
+        self.entries()
             .iter()
             .filter(|(_, key, _)| !key.is_empty())
             .filter(|(_, key, _)| {
@@ -125,7 +136,7 @@ impl Options {
 
     /// Yes, no or maybe at the beginning, before a delimiter.
     pub(super) fn leading_word(&self, text: &str) -> Option<char> {
-        if !self.yes_no_maybe {
+        if !self.are_yes_no_maybe() {
             return None;
         }
         let folded = text.trim_start().to_lowercase();
@@ -138,7 +149,7 @@ impl Options {
                 '.', ',', ';', ':', '(', '!', '-', '\n', '\u{2013}', '\u{2014}',
             ])
             || rest.starts_with("because ");
-        self.entries
+        self.entries()
             .iter()
             .find(|(_, key, _)| delimited && *key == folded[..word_end])
             .map(|(letter, ..)| *letter)
@@ -166,7 +177,7 @@ fn starts_with_words(text: &str, beginning: &str) -> bool {
 }
 
 /// Reads the value of the answer field.
-pub(super) fn read_value(value: &Value, options: &Options, notes: &mut Vec<String>) -> Choice {
+pub(super) fn read_value(value: &Value, options: &Options<'_>, notes: &mut Vec<String>) -> Choice {
     match value {
         Value::String(text) => read_text(text, options, notes),
         Value::Null => {
@@ -212,7 +223,7 @@ pub(super) fn read_value(value: &Value, options: &Options, notes: &mut Vec<Strin
     }
 }
 
-fn read_items(items: &[Value], options: &Options, notes: &mut Vec<String>) -> Choice {
+fn read_items(items: &[Value], options: &Options<'_>, notes: &mut Vec<String>) -> Choice {
     notes.push("the answer is a list instead of a letter".into());
     let mut choices: Vec<Choice> = items
         .iter()
@@ -246,7 +257,7 @@ static LEAD: Pattern = Pattern::new(|| {
 pub(super) const MAX_ANSWER: usize = 2000;
 
 /// Reads a short text that should be an answer.
-pub(super) fn read_text(text: &str, options: &Options, notes: &mut Vec<String>) -> Choice {
+pub(super) fn read_text(text: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Choice {
     if text.len() > MAX_ANSWER {
         notes.push("the answer field holds a long text".into());
         return super::prose::commitment(text, options, notes).unwrap_or(Choice::Nothing);
@@ -255,7 +266,7 @@ pub(super) fn read_text(text: &str, options: &Options, notes: &mut Vec<String>) 
 }
 
 /// `leads` bounds how often introducing words are taken off.
-fn read_short(text: &str, options: &Options, notes: &mut Vec<String>, leads: usize) -> Choice {
+fn read_short(text: &str, options: &Options<'_>, notes: &mut Vec<String>, leads: usize) -> Choice {
     let bare = unwrap(text);
     if bare.is_empty() {
         notes.push("the answer is empty".into());
@@ -296,7 +307,7 @@ fn single(
     letter: char,
     text: &str,
     bare: impl AsRef<str>,
-    options: &Options,
+    options: &Options<'_>,
     notes: &mut Vec<String>,
 ) -> Choice {
     let upper = letter.to_ascii_uppercase();
@@ -358,7 +369,7 @@ pub(super) fn unwrap(text: &str) -> String {
 }
 
 /// Only letters, joined by separators: "A/B", "B, D", "A and C", "ABD".
-fn listed(bare: &str, options: &Options, notes: &mut Vec<String>) -> Option<Choice> {
+fn listed(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Choice> {
     if bare.len() > 60 {
         return None;
     }
@@ -398,7 +409,7 @@ fn listed(bare: &str, options: &Options, notes: &mut Vec<String>) -> Option<Choi
 }
 
 /// "ABD": offered capital letters without separators, each once, in order.
-fn run_together(bare: &str, options: &Options) -> Option<Vec<char>> {
+fn run_together(bare: &str, options: &Options<'_>) -> Option<Vec<char>> {
     let letters: Vec<char> = bare.chars().collect();
     let ordered = letters.windows(2).all(|pair| pair[0] < pair[1]);
     (letters.len() > 1 && ordered && letters.iter().all(|&c| options.offers(c))).then_some(letters)
@@ -413,7 +424,7 @@ static MARKER: Pattern = Pattern::new(|| {
 });
 
 /// Whether `text`, which follows the letter `first`, names further offered letters.
-pub(super) fn names_more(first: char, text: &str, options: &Options) -> bool {
+pub(super) fn names_more(first: char, text: &str, options: &Options<'_>) -> bool {
     let Some(regex) = MARKER.get() else {
         return false;
     };
@@ -443,11 +454,12 @@ pub(super) fn leading_letter(text: &str) -> Option<(char, &str)> {
     if let Some(after) = spaced_dash {
         return Some((letter, after.trim()));
     }
-    if !matches!(
-        delimiter,
-        ')' | ']' | '.' | ':' | ',' | '"' | '\'' | '\n' | '\u{2013}' | '\u{2014}'
-    ) && !(bracketed && delimiter == ' ')
-    {
+    let delimited = bracketed && delimiter == ' '
+        || matches!(
+            delimiter,
+            ')' | ']' | '.' | ':' | ',' | '"' | '\'' | '\n' | '\u{2013}' | '\u{2014}'
+        );
+    if !delimited {
         return None;
     }
     let after = rest.trim_start_matches([
@@ -461,7 +473,7 @@ pub(super) fn leading_letter(text: &str) -> Option<(char, &str)> {
 }
 
 /// "B. text", "B) text", "B: text", and "B text" where the text is that option's.
-fn letter_with_text(bare: &str, options: &Options, notes: &mut Vec<String>) -> Option<Choice> {
+fn letter_with_text(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Choice> {
     let (letter, rest) = match leading_letter(bare) {
         Some((letter, rest)) => (letter.to_ascii_uppercase(), rest),
         None => {
@@ -536,7 +548,7 @@ pub(super) fn follows_a_letter(rest: &str) -> bool {
 }
 
 /// Answers in words.
-fn worded(bare: &str, options: &Options, notes: &mut Vec<String>) -> Option<Choice> {
+fn worded(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Choice> {
     if UNKNOWN.is_match(bare) || INSUFFICIENT.is_match(bare) && bare.len() < 200 {
         return Some(Choice::Insufficient);
     }
@@ -564,7 +576,7 @@ fn worded(bare: &str, options: &Options, notes: &mut Vec<String>) -> Option<Choi
 }
 
 /// Whether the text is a list of whole option texts.
-fn several_texts(bare: &str, options: &Options) -> bool {
+fn several_texts(bare: &str, options: &Options<'_>) -> bool {
     let unified = bare
         .replace(" and/or ", "\u{1}")
         .replace(" or ", "\u{1}")
@@ -578,194 +590,5 @@ fn several_texts(bare: &str, options: &Options) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn options(texts: &[&str]) -> Options {
-        let list: Vec<(char, String)> = ('A'..='Z')
-            .zip(texts.iter().map(|text| (*text).to_owned()))
-            .collect();
-        Options::new(&list)
-    }
-
-    fn read(text: &str, options: &Options) -> (Choice, Vec<String>) {
-        let mut notes = Vec::new();
-        let choice = read_text(text, options, &mut notes);
-        (choice, notes)
-    }
-
-    #[test]
-    fn one_letter_in_every_dress() {
-        let drugs = options(&["Give amoxicillin", "Clindamycin", "Vitamin D", "Rest"]);
-        for text in [
-            "B",
-            "b",
-            " B. ",
-            "(B)",
-            "[B]",
-            "B)",
-            "**B**",
-            "\"B\"",
-            "'B'",
-            "Option B",
-            "option (b)",
-            "B. Clindamycin",
-            "B: Clindamycin",
-            "B) clindamycin",
-            "B - Clindamycin",
-            "B Clindamycin",
-            "(B) Clindamycin",
-            "Clindamycin",
-            "clindamycin.",
-            "The answer is B",
-            "Answer: B",
-            "Answer: (B) Clindamycin",
-            "The correct option is B.",
-            "B because it covers anaerobes",
-            "\\boxed{B}",
-            "$\\boxed{\\text{B}}$",
-            "B. Clindamycin 300 mg",
-            "Choice B",
-            "B\nIt covers.",
-            "B.",
-            "<B>",
-            "Clindamycin (covers anaerobes)",
-            "B, B",
-            "B (Clindamycin)",
-        ] {
-            assert_eq!(read(text, &drugs).0, Choice::Letter('B'), "{text}");
-        }
-        assert!(read("B", &drugs).1.is_empty());
-        assert_eq!(read("Vitamin D", &drugs).0, Choice::Letter('C'));
-        assert_eq!(read("A. amoxicillin", &drugs).0, Choice::Letter('A'));
-    }
-
-    #[test]
-    fn the_letter_decides_against_the_text() {
-        let drugs = options(&["Give amoxicillin", "Clindamycin"]);
-        let (choice, notes) = read("A. Clindamycin", &drugs);
-        assert_eq!(choice, Choice::Letter('A'));
-        assert!(notes[0].contains("option B"), "{notes:?}");
-    }
-
-    #[test]
-    fn several_options() {
-        let drugs = options(&["Amoxicillin", "Clindamycin", "Vitamin D", "Rest"]);
-        for text in [
-            "A/B",
-            "B, D",
-            "A and C",
-            "A or B",
-            "C and D",
-            "A/B/D",
-            "(A) and (B)",
-            "Options C and D",
-            "Both A and B",
-            "A & B",
-            "ABD",
-            "B. Clindamycin or C. Vitamin D",
-            "Amoxicillin or rest",
-            "A. Amoxicillin\nB. Clindamycin\nC. Vitamin D\nD. Rest",
-            "All of the above",
-            "A, B, C, or D",
-            "A. Amoxicillin; D. Rest",
-            "A/E",
-        ] {
-            assert_eq!(read(text, &drugs).0, Choice::Several, "{text}");
-        }
-        let groups = options(&["A and B", "AB", "All of the above", "A. or C. type"]);
-        assert_eq!(read("A and B", &groups).0, Choice::Letter('A'));
-        assert_eq!(read("AB", &groups).0, Choice::Letter('B'));
-        assert_eq!(read("All of the above", &groups).0, Choice::Letter('C'));
-        assert_eq!(read("D. A. or C. type", &groups).0, Choice::Letter('D'));
-    }
-
-    #[test]
-    fn what_is_not_offered_and_what_is_insufficient() {
-        let two = options(&["yes", "no"]);
-        for text in [
-            "C",
-            "E. Biopsy",
-            "None of the above",
-            "NONE",
-            "N/A",
-            "Not listed among the options",
-            "Not provided in the given options",
-            "Not provided",
-            "none of these",
-        ] {
-            assert_eq!(read(text, &two).0, Choice::NotOffered, "{text}");
-        }
-        for text in [
-            "Insufficient information",
-            "insufficient information.",
-            "Cannot be determined",
-            "Unknown",
-            "Not enough information to determine the range.",
-            "E. Not enough information",
-            "Cannot determine",
-            "No definitive answer can be determined",
-            "Not determinable",
-            "A. Insufficient information",
-        ] {
-            assert_eq!(read(text, &two).0, Choice::Insufficient, "{text}");
-        }
-        for text in [
-            "I cannot provide medical advice.",
-            "I'm sorry, but I can't help with that.",
-        ] {
-            assert_eq!(read(text, &two).0, Choice::Refused, "{text}");
-        }
-        for text in [
-            "",
-            "  ",
-            "156",
-            "Furosemide",
-            "Nosebleed",
-            "A patient with fever",
-            "No definitive test",
-        ] {
-            assert_eq!(read(text, &two).0, Choice::Nothing, "{text}");
-        }
-    }
-
-    #[test]
-    fn words_where_they_are_the_options() {
-        let three = options(&["yes", "no", "maybe"]);
-        for (text, letter) in [
-            ("Yes", 'A'),
-            ("no.", 'B'),
-            ("Maybe, it depends", 'C'),
-            ("No - the trial failed", 'B'),
-            ("Yes, A", 'A'),
-            ("C. maybe", 'C'),
-            ("yes (A)", 'A'),
-        ] {
-            assert_eq!(read(text, &three).0, Choice::Letter(letter), "{text}");
-        }
-        assert_eq!(read("yes or no", &three).0, Choice::Several);
-        assert_eq!(read("Yes", &options(&["x", "z"])).0, Choice::Nothing);
-    }
-
-    #[test]
-    fn values_of_every_type() {
-        let sizes = options(&["1500", "15", "yes", "no"]);
-        let read = |value: Value| read_value(&value, &sizes, &mut Vec::new());
-        assert_eq!(read(serde_json::json!(["B"])), Choice::Letter('B'));
-        assert_eq!(read(serde_json::json!(["B", "D"])), Choice::Several);
-        assert_eq!(read(serde_json::json!([])), Choice::Nothing);
-        assert_eq!(read(serde_json::json!(1500)), Choice::Letter('A'));
-        assert_eq!(read(serde_json::json!(1)), Choice::Nothing);
-        assert_eq!(read(serde_json::json!(true)), Choice::Letter('C'));
-        assert_eq!(
-            read(serde_json::json!({"letter": "B", "text": "15"})),
-            Choice::Letter('B')
-        );
-        assert_eq!(read(serde_json::json!({"B": "15"})), Choice::Letter('B'));
-        assert_eq!(
-            read(serde_json::json!({"A": true, "B": false})),
-            Choice::Letter('A')
-        );
-        assert_eq!(read(Value::Null), Choice::Nothing);
-    }
-}
+#[path = "choice_tests.rs"]
+mod tests;

@@ -244,7 +244,7 @@ fn of_choice(choice: Choice, ending: Ending) -> (Outcome, Option<char>) {
 fn outcome(
     scan: &Scan,
     fields: &Fields,
-    options: &Options,
+    options: &Options<'_>,
     ending: Ending,
     notes: &mut Vec<String>,
 ) -> Result<Choice, Outcome> {

@@ -44,7 +44,11 @@ static SUBJECT: Pattern = Pattern::new(|| {
 const MAX_STATEMENTS: usize = 50;
 
 /// The last statement that commits to an answer.
-pub(super) fn commitment(text: &str, options: &Options, notes: &mut Vec<String>) -> Option<Choice> {
+pub(super) fn commitment(
+    text: &str,
+    options: &Options<'_>,
+    notes: &mut Vec<String>,
+) -> Option<Choice> {
     let plain = text.replace(['*', '`'], "");
     let cue = CUE.get().and_then(|regex| {
         let found: Vec<(usize, usize)> = regex
@@ -79,7 +83,7 @@ pub(super) fn commitment(text: &str, options: &Options, notes: &mut Vec<String>)
 }
 
 /// Reads what follows "the answer is".
-fn after_cue(tail: &str, options: &Options) -> Option<Choice> {
+fn after_cue(tail: &str, options: &Options<'_>) -> Option<Choice> {
     let line_end = tail.find('\n').unwrap_or(tail.len());
     let mut length = line_end.min(400);
     while !tail.is_char_boundary(length) {
@@ -114,7 +118,7 @@ fn after_cue(tail: &str, options: &Options) -> Option<Choice> {
 }
 
 /// The letter right after the cue, where it is one: not an article, not a name.
-fn letter_after_cue(line: &str, options: &Options) -> Option<Choice> {
+fn letter_after_cue(line: &str, options: &Options<'_>) -> Option<Choice> {
     let open = line.trim_start();
     let inner = open.trim_start_matches(['(', '[', '{', '"', '\'']);
     let bracketed = inner.len() < open.len();
@@ -148,7 +152,7 @@ fn letter_after_cue(line: &str, options: &Options) -> Option<Choice> {
 }
 
 /// "B." at an end, before a new sentence or before the option's text; but not "C. difficile".
-fn ends_a_letter(letter: char, bracketed: bool, rest: &str, options: &Options) -> bool {
+fn ends_a_letter(letter: char, bracketed: bool, rest: &str, options: &Options<'_>) -> bool {
     let after = rest[1..].trim_start();
     if after.is_empty() || bracketed {
         return true;
@@ -162,7 +166,7 @@ fn ends_a_letter(letter: char, bracketed: bool, rest: &str, options: &Options) -
 }
 
 /// "B because …", "B (text)", "B text of option B"; but not "A patient", "B cells".
-fn spaced(letter: char, upper: char, rest: &str, options: &Options) -> bool {
+fn spaced(letter: char, upper: char, rest: &str, options: &Options<'_>) -> bool {
     if !letter.is_ascii_uppercase() {
         return false;
     }
@@ -177,7 +181,7 @@ fn spaced(letter: char, upper: char, rest: &str, options: &Options) -> bool {
 }
 
 /// "B or D", "B/D" at the end of a line or sentence.
-fn two_joined(rest: &str, first: char, options: &Options) -> bool {
+fn two_joined(rest: &str, first: char, options: &Options<'_>) -> bool {
     let tail = rest
         .trim_start()
         .trim_start_matches([')', ']'])
@@ -198,7 +202,7 @@ fn two_joined(rest: &str, first: char, options: &Options) -> bool {
 }
 
 /// Reads a whole reply that holds no object.
-pub(super) fn read_reply(text: &str, options: &Options, notes: &mut Vec<String>) -> Choice {
+pub(super) fn read_reply(text: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Choice {
     let trimmed = text.trim();
     if let Some(choice) = commitment(trimmed, options, notes) {
         return choice;
@@ -238,7 +242,7 @@ pub(super) fn read_reply(text: &str, options: &Options, notes: &mut Vec<String>)
 }
 
 /// An answer that stands alone in the first or the last line.
-fn edge_lines(text: &str, options: &Options, notes: &mut Vec<String>) -> Option<Choice> {
+fn edge_lines(text: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Choice> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next()?;
     let last = lines.next_back();
@@ -253,7 +257,7 @@ fn edge_lines(text: &str, options: &Options, notes: &mut Vec<String>) -> Option<
 }
 
 /// A line that is one letter, a letter with its option's text, or an option's text.
-fn alone(line: &str, options: &Options) -> Option<Choice> {
+fn alone(line: &str, options: &Options<'_>) -> Option<Choice> {
     if line.len() > MAX_ANSWER {
         return None;
     }
@@ -272,12 +276,12 @@ fn alone(line: &str, options: &Options) -> Option<Choice> {
 mod tests {
     use super::*;
 
-    fn options() -> Options {
+    fn options() -> Options<'static> {
         let texts = ["Vitamin D", "Clindamycin", "Hepatitis B", "Rest"];
         let list: Vec<(char, String)> = ('A'..='Z')
             .zip(texts.iter().map(|text| (*text).to_owned()))
             .collect();
-        Options::new(&list)
+        Options::new(list.leak())
     }
 
     fn read(text: &str) -> Choice {

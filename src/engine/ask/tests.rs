@@ -326,11 +326,7 @@ async fn a_receiver_that_is_gone_stops_the_job() {
 async fn text_is_not_lost_when_storing_fails() {
     let place = place();
     let folder = place.store.path().parent().unwrap().to_owned();
-    // A later program takes the file over while this one runs.
-    let other = rusqlite::Connection::open(place.store.path()).unwrap();
-    other
-        .execute_batch("ALTER TABLE replies RENAME TO replies_of_later")
-        .unwrap();
+    place.store.make_read_only();
     let act = Act::Say(vec!["precious"], Duration::ZERO);
     let store = Some(place.store.clone());
     let events = events_of(request(act, store), CancellationToken::new(), 16).await;

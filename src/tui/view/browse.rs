@@ -172,7 +172,12 @@ fn columns(app: &App, width: usize) -> Columns {
     } else {
         longest(|entry| entry.part.chars().count(), 14)
     };
-    let outcome = if width < 70 { 1 } else { 14 };
+    // Without a reply yet there is nothing to say in words.
+    let outcome = if width < 70 || app.browse.outcomes.is_empty() {
+        1
+    } else {
+        14
+    };
     let counts = if width < 70 { 0 } else { 15 };
     let gaps = 2 + 2 + if part > 0 { 2 } else { 0 } + if counts > 0 { 2 } else { 0 };
     Columns {

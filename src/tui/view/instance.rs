@@ -57,7 +57,7 @@ fn take_top(area: &mut Rect, rows: u16) -> Rect {
 fn layout(app: &App, state: &InstanceState) -> Layout {
     let (width, height) = app.size;
     let mut body = Rect::new(0, 0, width, height.saturating_sub(1));
-    let header = take_top(&mut body, if width >= 120 || height < 16 { 1 } else { 2 });
+    let header = take_top(&mut body, if width >= 160 || height < 16 { 1 } else { 2 });
     let mut layout = Layout {
         header,
         tabs: None,
@@ -68,7 +68,7 @@ fn layout(app: &App, state: &InstanceState) -> Layout {
         layout.tabs = Some(take_top(&mut body, 1));
         layout.panels.push((state.focus, body));
     } else if width >= WIDE && height >= TALL {
-        everything(state, &mut layout, body);
+        everything(app, state, &mut layout, body);
     } else if width < WIDE && height >= TALL_AND_NARROW {
         stacked(state, &mut layout, body);
     } else {
@@ -78,11 +78,11 @@ fn layout(app: &App, state: &InstanceState) -> Layout {
 }
 
 /// Question above, documents in the middle, reply and scores below.
-fn everything(state: &InstanceState, layout: &mut Layout, mut body: Rect) {
+fn everything(app: &App, state: &InstanceState, layout: &mut Layout, mut body: Rect) {
     let rows = question_height(state, body);
     let question = take_top(&mut body, rows);
     layout.panels.push((Panel::Question, question));
-    let rows = body.height * 11 / 20;
+    let rows = documents_height(app, state, body);
     let documents = take_top(&mut body, rows);
     columns(state, layout, documents);
     let reply_width = body.width / 2;
@@ -108,6 +108,34 @@ fn everything(state: &InstanceState, layout: &mut Layout, mut body: Rect) {
         right.width -= others_width;
     }
     layout.panels.push((Panel::Scores, right));
+}
+
+/// Rows for the document columns: what they need, up to a good half, so that short documents leave the
+/// rest to the reply.
+fn documents_height(app: &App, state: &InstanceState, body: Rect) -> u16 {
+    let most = body.height * 11 / 20;
+    let mut trial = Layout {
+        header: body,
+        tabs: None,
+        panels: Vec::new(),
+        others: None,
+    };
+    columns(
+        state,
+        &mut trial,
+        Rect {
+            height: most,
+            ..body
+        },
+    );
+    let needed = trial
+        .panels
+        .iter()
+        .map(|(panel, area)| documents::flow(app, state, *panel, inside(*area).width).rows() + 2)
+        .max();
+    u16::try_from(needed.unwrap_or(0))
+        .unwrap_or(u16::MAX)
+        .clamp(9.min(most), most)
 }
 
 /// Narrow and tall: one document column, reply and scores one below the other.
@@ -428,35 +456,37 @@ fn header(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
     let name = app
         .data()
         .map_or_else(String::new, |data| one_line(&data.name));
-    let wide = area.width >= 120;
+    let wide = area.width >= 160;
     let mut left = Vec::new();
-    if area.width >= 70 {
-        left.push(span(theme, " MedRGB ", Tone::Title));
+    let position = state.index + 1;
+    if area.width >= 60 {
+        if area.width >= 70 {
+            left.push(span(theme, " MedRGB ", Tone::Title));
+        }
+        let text = format!(" {} {position}/{total}  ", cut(&name, 24));
+        left.push(span(theme, text, Tone::Text));
+    } else {
+        left.push(span(theme, format!(" {position}/{total} "), Tone::Text));
     }
-    left.push(span(
-        theme,
-        format!(" {} {}/{total}  ", cut(&name, 24), state.index + 1),
-        Tone::Text,
-    ));
-    left.push(span(
-        theme,
-        scenario_title(condition.scenario),
-        Tone::Strong,
-    ));
+    let scenario = scenario_title(condition.scenario);
+    left.push(span(theme, scenario, Tone::Strong));
     left.push(span(theme, format!("  n {}", condition.docs), Tone::Text));
     if condition.scenario != Scenario::Standard {
         left.push(span(theme, format!("  p {} %", condition.p), Tone::Text));
     }
-    if state.composed.is_ok() {
+    if state.composed.is_ok() && area.width >= 60 {
         left.push(span(theme, format!("  ({})", counts(state)), Tone::Faint));
     }
-    if let Some(context) = state.context().filter(|context| context.short) {
-        let text = format!(
-            "  SHORT: {} of {} documents",
-            context.docs, context.docs_requested
-        );
-        left.push(span(theme, text, Tone::Warning));
-    }
+    let short = state
+        .context()
+        .filter(|context| context.short)
+        .map(|context| {
+            let text = format!(
+                "  SHORT: {} of {} documents, p {:.0} %",
+                context.docs, context.docs_requested, context.p
+            );
+            span(theme, text, Tone::Warning)
+        });
     let mut draw = vec![
         span(theme, format!("seed {}", condition.seed), Tone::Faint),
         span(theme, format!("  {}", condition.mode), Tone::Faint),
@@ -470,6 +500,7 @@ fn header(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
     }
     let first = Rect { height: 1, ..area };
     if area.height == 1 {
+        left.extend(short);
         if wide {
             left.push(Span::raw("   "));
             left.extend(draw);
@@ -485,6 +516,7 @@ fn header(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
         ..first
     };
     draw.insert(0, Span::raw(" "));
+    draw.extend(short);
     bar(
         app,
         second,
@@ -540,6 +572,7 @@ fn tabs(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
             (panel, narrow) => {
                 let count = panel.role().map_or(0, |role| state.count(role));
                 let (mark, name) = documents::role_words(state, panel);
+                let name = name.split(' ').next().unwrap_or(name);
                 if narrow {
                     format!("{mark}{count}")
                 } else {

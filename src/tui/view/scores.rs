@@ -342,7 +342,10 @@ fn other_lines(app: &App, state: &InstanceState, flow: &mut Flow) {
         if scenario == state.condition.scenario {
             continue;
         }
-        let mut pieces = vec![(format!("{:<12}", scenario_title(scenario)), Tone::Strong)];
+        let mut pieces = vec![(format!("{:<13}", scenario_title(scenario)), Tone::Strong)];
+        if flow.width() < 50 {
+            pieces[0].0 = format!("{}\n  ", scenario_title(scenario));
+        }
         let latest = app.replies.latest(&state.question.id, scenario);
         match latest.and_then(|reply| reply.verdict().map(|verdict| (reply, verdict))) {
             Some((reply, verdict)) => {

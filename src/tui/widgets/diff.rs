@@ -136,6 +136,13 @@ impl WordDiff {
                 (ChangeTag::Insert, _) => (Tone::Inserted, "{+", "+}"),
                 (ChangeTag::Delete, _) => (Tone::Deleted, "[-", "-]"),
             };
+            // Old and new word side by side need a gap that neither text has.
+            let after_deletion = pieces
+                .last()
+                .is_some_and(|(_, last)| *last == Tone::Deleted);
+            if after_deletion && tone == Tone::Inserted && !marks {
+                pieces.push((" ", Tone::Text));
+            }
             if marks {
                 pieces.extend([(open, tone), (text.as_str(), tone), (close, tone)]);
             } else {

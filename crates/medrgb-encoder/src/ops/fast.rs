@@ -17,7 +17,9 @@ impl Fast {
         match x.into_primitive() {
             TensorPrimitive::Float(x) => x,
             // Nothing here is ever quantised; an empty tensor would show as a wrong length at once.
-            TensorPrimitive::QFloat(_) => FlexTensor::from_data(TensorData::new(Vec::<f32>::new(), [0])),
+            TensorPrimitive::QFloat(_) => {
+                FlexTensor::from_data(TensorData::new(Vec::<f32>::new(), [0]))
+            }
         }
     }
 
@@ -92,7 +94,10 @@ impl Ops<Flex> for Fast {
         for (at, id) in batch.ids.iter().enumerate() {
             rows.extend_from_slice(&words.slice()[row(&words, *id)]);
             for (table, list) in &lists {
-                kernels::add(&mut rows[at * hidden..], &table.slice()[row(table, list[at])]);
+                kernels::add(
+                    &mut rows[at * hidden..],
+                    &table.slice()[row(table, list[at])],
+                );
             }
         }
         kernels::norm(&mut rows, NormNumbers::of(&tables.norm).affine());
@@ -101,12 +106,16 @@ impl Ops<Flex> for Fast {
 
     fn linear(x: Matrix<Flex>, linear: &Linear<Flex>) -> Matrix<Flex> {
         let bias = Numbers::of(&linear.bias);
-        Self::change(Self::product(x, linear), |rows| kernels::add_bias(rows, bias.slice()))
+        Self::change(Self::product(x, linear), |rows| {
+            kernels::add_bias(rows, bias.slice())
+        })
     }
 
     fn linear_gelu(x: Matrix<Flex>, linear: &Linear<Flex>) -> Matrix<Flex> {
         let bias = Numbers::of(&linear.bias);
-        Self::change(Self::product(x, linear), |rows| kernels::bias_gelu(rows, bias.slice()))
+        Self::change(Self::product(x, linear), |rows| {
+            kernels::bias_gelu(rows, bias.slice())
+        })
     }
 
     fn linear_add_norm(
@@ -115,7 +124,11 @@ impl Ops<Flex> for Fast {
         residual: Matrix<Flex>,
         norm: &Norm<Flex>,
     ) -> Matrix<Flex> {
-        let (bias, residual, norm) = (Numbers::of(&linear.bias), Numbers::of(&residual), NormNumbers::of(norm));
+        let (bias, residual, norm) = (
+            Numbers::of(&linear.bias),
+            Numbers::of(&residual),
+            NormNumbers::of(norm),
+        );
         Self::change(Self::product(x, linear), |rows| {
             kernels::add_norm(rows, bias.slice(), residual.slice(), norm.affine());
         })
@@ -125,7 +138,11 @@ impl Ops<Flex> for Fast {
         None
     }
 
-    fn attention(queries: Matrix<Flex>, keys_values: Matrix<Flex>, attention: &Attention<'_, Flex>) -> Matrix<Flex> {
+    fn attention(
+        queries: Matrix<Flex>,
+        keys_values: Matrix<Flex>,
+        attention: &Attention<'_, Flex>,
+    ) -> Matrix<Flex> {
         let [rows, hidden] = queries.dims();
         let mut out = vec![0f32; rows * hidden];
         let heads = kernels::Heads {
@@ -145,7 +162,8 @@ impl Ops<Flex> for Fast {
         let mut means = vec![0f32; batch.spans.len() * hidden];
         for (mean, span) in means.chunks_exact_mut(hidden).zip(&batch.spans) {
             let rows = &x.slice()[span.start * hidden..(span.start + span.len) * hidden];
-            rows.chunks_exact(hidden).for_each(|row| kernels::add(mean, row));
+            rows.chunks_exact(hidden)
+                .for_each(|row| kernels::add(mean, row));
             let inverse = 1.0 / span.len as f32;
             mean.iter_mut().for_each(|x| *x *= inverse);
         }

@@ -44,13 +44,22 @@ pub(crate) trait Ops<B: Backend>: Send + Sync + 'static {
     fn linear_gelu(x: Matrix<B>, linear: &Linear<B>) -> Matrix<B>;
 
     /// `norm(x W + b + residual)`.
-    fn linear_add_norm(x: Matrix<B>, linear: &Linear<B>, residual: Matrix<B>, norm: &Norm<B>) -> Matrix<B>;
+    fn linear_add_norm(
+        x: Matrix<B>,
+        linear: &Linear<B>,
+        residual: Matrix<B>,
+        norm: &Norm<B>,
+    ) -> Matrix<B>;
 
     /// Whatever keeps padding out of attention, made once per batch.
     fn mask(batch: &Batch, device: &B::Device) -> Option<Tensor<B, 4>>;
 
     /// Attention of `queries` (q, h) over `keys_values` (r, 2h): (q, h).
-    fn attention(queries: Matrix<B>, keys_values: Matrix<B>, attention: &Attention<'_, B>) -> Matrix<B>;
+    fn attention(
+        queries: Matrix<B>,
+        keys_values: Matrix<B>,
+        attention: &Attention<'_, B>,
+    ) -> Matrix<B>;
 
     /// The first row of each sequence: (sequences, h).
     fn first_rows(x: Matrix<B>, batch: &Batch) -> Matrix<B> {

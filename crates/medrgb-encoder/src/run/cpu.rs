@@ -50,7 +50,11 @@ struct Work<'a> {
 }
 
 impl Cpu {
-    pub(super) fn load(weights: &mut Weights, config: &Config, pooling: Pooling) -> Result<Self, EncoderError> {
+    pub(super) fn load(
+        weights: &mut Weights,
+        config: &Config,
+        pooling: Pooling,
+    ) -> Result<Self, EncoderError> {
         let cores = cores();
         Ok(Self {
             model: Bert::load(weights, config, pooling, FlexDevice)?,
@@ -108,15 +112,25 @@ impl Runner for Cpu {
             let result = work.collect(&receiver, deliver);
             work.stop.store(true, Ordering::Relaxed);
             // Joined here, or the scope itself would panic with a worker that did.
-            let sound = workers.into_iter().fold(true, |sound, worker| worker.join().is_ok() && sound);
-            if sound { result } else { Err(failed("a worker thread stopped".to_owned())) }
+            let sound = workers
+                .into_iter()
+                .fold(true, |sound, worker| worker.join().is_ok() && sound);
+            if sound {
+                result
+            } else {
+                Err(failed("a worker thread stopped".to_owned()))
+            }
         })
     }
 }
 
 impl Work<'_> {
     /// Hands finished batches on until the workers are done, one fails, or the caller has enough.
-    fn collect(&self, finished: &Receiver<Finished>, deliver: Deliver<'_>) -> Result<(), EncoderError> {
+    fn collect(
+        &self,
+        finished: &Receiver<Finished>,
+        deliver: Deliver<'_>,
+    ) -> Result<(), EncoderError> {
         loop {
             let flow = match finished.recv_timeout(TICK) {
                 Ok(Ok((range, rows))) => deliver(&self.order[range], &rows),

@@ -60,25 +60,38 @@ impl<B: BurnBackend> Gpu<B> {
             positions: config.positions,
             budget: Mutex::new(FIRST_BUDGET),
         };
-        let token = TokenIds { ids: vec![0; 4], types: vec![0; 4] };
+        let token = TokenIds {
+            ids: vec![0; 4],
+            types: vec![0; 4],
+        };
         gpu.forward(&[token], &[0])?;
         Ok(gpu)
     }
 
     fn forward(&self, tokens: &[TokenIds], which: &[usize]) -> Result<Vec<f32>, EncoderError> {
-        let longest = which.iter().map(|i| tokens[*i].ids.len()).max().unwrap_or(1);
+        let longest = which
+            .iter()
+            .map(|i| tokens[*i].ids.len())
+            .max()
+            .unwrap_or(1);
         let batch = Batch::padded(which.iter().map(|i| &tokens[*i]), self.width(longest));
         // Never set: a batch in flight on a device cannot be called back.
         let stop = AtomicBool::new(false);
         let rows = quiet::catch(|| self.model.forward(&batch, &stop)).and_then(|rows| rows);
         match rows {
             Ok(rows) => Ok(rows.unwrap_or_default()),
-            Err(reason) => Err(EncoderError::Device { backend: self.backend, reason }),
+            Err(reason) => Err(EncoderError::Device {
+                backend: self.backend,
+                reason,
+            }),
         }
     }
 
     fn width(&self, longest: usize) -> usize {
-        longest.next_multiple_of(WIDTH_STEP).min(self.positions).max(longest)
+        longest
+            .next_multiple_of(WIDTH_STEP)
+            .min(self.positions)
+            .max(longest)
     }
 }
 
@@ -114,6 +127,7 @@ fn next_budget(budget: usize, time: Duration) -> usize {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests {
     use super::*;
 
@@ -123,6 +137,9 @@ mod tests {
         assert_eq!(next_budget(1024, Duration::from_millis(80)), 1024);
         assert_eq!(next_budget(1024, Duration::from_millis(900)), 512);
         assert_eq!(next_budget(LARGEST_BUDGET, Duration::ZERO), LARGEST_BUDGET);
-        assert_eq!(next_budget(SMALLEST_BUDGET, Duration::from_secs(9)), SMALLEST_BUDGET);
+        assert_eq!(
+            next_budget(SMALLEST_BUDGET, Duration::from_secs(9)),
+            SMALLEST_BUDGET
+        );
     }
 }

@@ -36,13 +36,25 @@ pub(crate) fn load(
         #[cfg(feature = "wgpu")]
         Device::Wgpu(device) => {
             type Wgpu = burn_wgpu::WebGpu;
-            let gpu = gpu::Gpu::<Wgpu>::load(found.info.backend, weights, config, pooling, device.clone())?;
+            let gpu = gpu::Gpu::<Wgpu>::load(
+                found.info.backend,
+                weights,
+                config,
+                pooling,
+                device.clone(),
+            )?;
             Ok(Box::new(gpu))
         }
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => {
             type Cuda = burn_cuda::Cuda;
-            let gpu = gpu::Gpu::<Cuda>::load(found.info.backend, weights, config, pooling, device.clone())?;
+            let gpu = gpu::Gpu::<Cuda>::load(
+                found.info.backend,
+                weights,
+                config,
+                pooling,
+                device.clone(),
+            )?;
             Ok(Box::new(gpu))
         }
     }

@@ -15,9 +15,9 @@ pub(crate) const POSITIONS: usize = 40;
 
 /// Word pieces of the tiny vocabulary, in order of their ids.
 pub(crate) const VOCAB: &[&str] = &[
-    "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "and", "aspirin", "does", "failure", "fever", "heart",
-    "in", "naive", "of", "patients", "reduce", "##s", "risk", "statin", "the", "trial", "with", "?", ",", ":",
-    "title", "content",
+    "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "and", "aspirin", "does", "failure",
+    "fever", "heart", "in", "naive", "of", "patients", "reduce", "##s", "risk", "statin", "the",
+    "trial", "with", "?", ",", ":", "title", "content",
 ];
 
 /// Tensors by name: shape and numbers.
@@ -43,7 +43,9 @@ pub(crate) fn config() -> Value {
 pub(crate) fn random(seed: u64) -> impl FnMut() -> f32 {
     let mut state = seed;
     move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0
     }
 }
@@ -53,11 +55,22 @@ pub(crate) fn tensors() -> Tensors {
     let mut next = random(7);
     let mut tensors = Tensors::new();
     let mut add = |name: String, shape: &[usize], centre: f32, spread: f32| {
-        let numbers = (0..shape.iter().product()).map(|_| centre + spread * next()).collect();
+        let numbers = (0..shape.iter().product())
+            .map(|_| centre + spread * next())
+            .collect();
         tensors.insert(name, (shape.to_vec(), numbers));
     };
-    for (name, rows) in [("word", VOCAB.len()), ("position", POSITIONS), ("token_type", 2)] {
-        add(format!("embeddings.{name}_embeddings.weight"), &[rows, HIDDEN], 0.0, 1.0);
+    for (name, rows) in [
+        ("word", VOCAB.len()),
+        ("position", POSITIONS),
+        ("token_type", 2),
+    ] {
+        add(
+            format!("embeddings.{name}_embeddings.weight"),
+            &[rows, HIDDEN],
+            0.0,
+            1.0,
+        );
     }
     let mut norms = vec!["embeddings.LayerNorm".to_owned()];
     for layer in 0..LAYERS {
@@ -114,7 +127,11 @@ pub(crate) fn write() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     put_json(folder.path(), "config.json", &config());
     put(folder.path(), "vocab.txt", VOCAB.join("\n"));
-    put(folder.path(), "model.safetensors", safetensors(&tensors(), Stored::F32));
+    put(
+        folder.path(),
+        "model.safetensors",
+        safetensors(&tensors(), Stored::F32),
+    );
     folder
 }
 

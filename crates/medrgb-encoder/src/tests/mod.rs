@@ -1,5 +1,7 @@
 //! The whole crate against a second, plain implementation, on tiny random models.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod folder;
 mod reference;
 
@@ -35,6 +37,8 @@ pub(crate) fn cpu() -> OpenOptions {
 
 /// Encodes without being interrupted, one vector per input.
 pub(crate) fn encode(encoder: &Encoder, inputs: &[Input<'_>]) -> Vec<Vec<f32>> {
-    let (embeddings, _) = encoder.encode(inputs, &mut |_| ControlFlow::Continue(())).unwrap();
+    let (embeddings, _) = encoder
+        .encode(inputs, &mut |_| ControlFlow::Continue(()))
+        .unwrap();
     embeddings.rows().map(<[f32]>::to_vec).collect()
 }

@@ -31,7 +31,11 @@ fn articles() -> Vec<Input<'static>> {
 fn assert_matches_reference(encoder: &Encoder, inputs: &[Input<'_>]) {
     let tokens = encoder.tokenize(inputs).unwrap();
     for (row, tokens) in encode(encoder, inputs).iter().zip(&tokens) {
-        assert_close(row, &reference::encode(&tensors(), tokens, encoder.info().pooling), 1e-5);
+        assert_close(
+            row,
+            &reference::encode(&tensors(), tokens, encoder.info().pooling),
+            1e-5,
+        );
     }
 }
 
@@ -51,9 +55,15 @@ fn medcpt_takes_cls_and_pairs() {
     let folder = folder::write_medcpt();
     let encoder = Encoder::open(folder.path(), &cpu()).unwrap();
     let info = encoder.info();
-    assert_eq!((info.pooling, info.normalized, info.pair_input), (Pooling::Cls, false, true));
+    assert_eq!(
+        (info.pooling, info.normalized, info.pair_input),
+        (Pooling::Cls, false, true)
+    );
     assert_eq!(info.family, "medcpt");
-    assert_eq!((info.dim, info.layers, info.heads, info.max_tokens), (16, 2, 2, 40));
+    assert_eq!(
+        (info.dim, info.layers, info.heads, info.max_tokens),
+        (16, 2, 2, 40)
+    );
     assert!(info.notes.is_empty());
     assert_matches_reference(&encoder, &queries());
     assert_matches_reference(&encoder, &articles());
@@ -62,7 +72,9 @@ fn medcpt_takes_cls_and_pairs() {
 #[test]
 fn medcpt_is_known_by_its_place_in_a_hub_cache() {
     let root = tempfile::tempdir().unwrap();
-    let folder = root.path().join("models--ncbi--MedCPT-Query-Encoder/snapshots/0123");
+    let folder = root
+        .path()
+        .join("models--ncbi--MedCPT-Query-Encoder/snapshots/0123");
     std::fs::create_dir_all(&folder).unwrap();
     let files = folder::write();
     for name in ["config.json", "vocab.txt", "model.safetensors"] {
@@ -76,25 +88,45 @@ fn medcpt_is_known_by_its_place_in_a_hub_cache() {
 #[test]
 fn sentence_transformers_files_decide() {
     let folder = folder::write();
-    put_json(folder.path(), "modules.json", &json!([
-        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-        {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
-        {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"},
-    ]));
-    put_json(folder.path(), "1_Pooling/config.json", &json!({
-        "word_embedding_dimension": 16, "pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false,
-    }));
-    put_json(folder.path(), "sentence_bert_config.json", &json!({"max_seq_length": 12, "do_lower_case": false}));
+    put_json(
+        folder.path(),
+        "modules.json",
+        &json!([
+            {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+            {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+            {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"},
+        ]),
+    );
+    put_json(
+        folder.path(),
+        "1_Pooling/config.json",
+        &json!({
+            "word_embedding_dimension": 16, "pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false,
+        }),
+    );
+    put_json(
+        folder.path(),
+        "sentence_bert_config.json",
+        &json!({"max_seq_length": 12, "do_lower_case": false}),
+    );
     let encoder = Encoder::open(folder.path(), &cpu()).unwrap();
     let info = encoder.info();
-    assert_eq!((info.pooling, info.normalized, info.max_tokens), (Pooling::Cls, true, 12));
+    assert_eq!(
+        (info.pooling, info.normalized, info.max_tokens),
+        (Pooling::Cls, true, 12)
+    );
     assert_eq!(info.family, "sentence-transformers");
     assert!(info.notes.is_empty());
     for row in encode(&encoder, &queries()) {
         let length: f32 = row.iter().map(|x| x * x).sum();
         assert!((length - 1.0).abs() < 1e-5);
     }
-    let plain = OpenOptions { normalize: Some(false), pooling: Some(Pooling::Mean), max_tokens: Some(40), ..cpu() };
+    let plain = OpenOptions {
+        normalize: Some(false),
+        pooling: Some(Pooling::Mean),
+        max_tokens: Some(40),
+        ..cpu()
+    };
     assert_matches_reference(&Encoder::open(folder.path(), &plain).unwrap(), &queries());
 }
 
@@ -108,7 +140,11 @@ fn batches_give_what_single_texts_give_in_the_same_order() {
     for (at, input) in many.iter().enumerate().take(TEXTS.len()) {
         let alone = &encode(&encoder, &[*input])[0];
         for again in together.iter().skip(at).step_by(TEXTS.len()) {
-            let worst = alone.iter().zip(again).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
+            let worst = alone
+                .iter()
+                .zip(again)
+                .map(|(a, b)| (a - b).abs())
+                .fold(0f32, f32::max);
             assert!(worst < 1e-5, "text {at}: {worst}");
         }
     }
@@ -118,7 +154,9 @@ fn batches_give_what_single_texts_give_in_the_same_order() {
 fn nothing_in_nothing_out() {
     let folder = folder::write();
     let encoder = Encoder::open(folder.path(), &cpu()).unwrap();
-    let (embeddings, _) = encoder.encode(&[], &mut |_| ControlFlow::Continue(())).unwrap();
+    let (embeddings, _) = encoder
+        .encode(&[], &mut |_| ControlFlow::Continue(()))
+        .unwrap();
     assert!(embeddings.is_empty());
     assert_eq!((embeddings.dim, embeddings.len()), (16, 0));
 }
@@ -127,13 +165,21 @@ fn nothing_in_nothing_out() {
 fn half_precision_weights_load_as_f32() {
     for (stored, tolerance) in [(Stored::F16, 1e-2), (Stored::Bf16, 8e-2)] {
         let folder = folder::write();
-        put(folder.path(), "model.safetensors", safetensors(&tensors(), stored));
+        put(
+            folder.path(),
+            "model.safetensors",
+            safetensors(&tensors(), stored),
+        );
         let encoder = Encoder::open(folder.path(), &cpu()).unwrap();
         let inputs = queries();
         let tokens = encoder.tokenize(&inputs).unwrap();
         for (row, tokens) in encode(&encoder, &inputs).iter().zip(&tokens) {
             let wanted = reference::encode(&tensors(), tokens, Pooling::Mean);
-            let worst = row.iter().zip(&wanted).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
+            let worst = row
+                .iter()
+                .zip(&wanted)
+                .map(|(a, b)| (f64::from(*a) - b).abs())
+                .fold(0.0, f64::max);
             assert!(worst < tolerance, "{worst}");
         }
     }
@@ -145,11 +191,17 @@ fn names_of_larger_and_older_checkpoints_are_understood() {
     let renamed = tensors()
         .into_iter()
         .map(|(name, tensor)| {
-            let name = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta");
+            let name = name
+                .replace("LayerNorm.weight", "LayerNorm.gamma")
+                .replace("LayerNorm.bias", "LayerNorm.beta");
             (format!("bert.{name}"), tensor)
         })
         .collect();
-    put(folder.path(), "model.safetensors", safetensors(&renamed, Stored::F32));
+    put(
+        folder.path(),
+        "model.safetensors",
+        safetensors(&renamed, Stored::F32),
+    );
     assert_matches_reference(&Encoder::open(folder.path(), &cpu()).unwrap(), &queries());
 }
 
@@ -164,7 +216,10 @@ fn padded_batches_in_plain_burn_match_the_reference() {
         let mut weights = Weights::open(folder.path()).unwrap();
         let model = Bert::<Flex, Plain>::load(&mut weights, &config, pooling, FlexDevice).unwrap();
         let batch = Batch::padded(tokens.iter(), 40);
-        let rows = model.forward(&batch, &AtomicBool::new(false)).unwrap().unwrap();
+        let rows = model
+            .forward(&batch, &AtomicBool::new(false))
+            .unwrap()
+            .unwrap();
         for (row, tokens) in rows.chunks_exact(16).zip(&tokens) {
             assert_close(row, &reference::encode(&tensors(), tokens, pooling), 1e-5);
         }
@@ -177,9 +232,17 @@ fn a_model_that_is_told_to_stop_does() {
     let config = Config::read(folder.path()).unwrap();
     let mut weights = Weights::open(folder.path()).unwrap();
     let model = Bert::<Flex, Fast>::load(&mut weights, &config, Pooling::Cls, FlexDevice).unwrap();
-    let tokens = TokenIds { ids: vec![2, 7, 3], types: vec![0; 3] };
+    let tokens = TokenIds {
+        ids: vec![2, 7, 3],
+        types: vec![0; 3],
+    };
     let batch = Batch::packed(std::iter::once(&tokens));
-    assert!(model.forward(&batch, &AtomicBool::new(true)).unwrap().is_none());
+    assert!(
+        model
+            .forward(&batch, &AtomicBool::new(true))
+            .unwrap()
+            .is_none()
+    );
 }
 
 #[test]
@@ -192,7 +255,11 @@ fn cancelling_ends_with_an_error_at_every_stage() {
         let result = encoder.encode(&many, &mut |progress| {
             seen = progress.done;
             assert_eq!(progress.total, 4000);
-            if progress.done >= stop_at { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if progress.done >= stop_at {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         });
         assert!(matches!(result, Err(EncoderError::Cancelled)), "{stop_at}");
         assert!(seen >= stop_at && seen < 4000);
@@ -215,7 +282,10 @@ fn progress_ends_with_everything_done() {
             ControlFlow::Continue(())
         })
         .unwrap();
-    assert_eq!(last.map(|progress| (progress.done, progress.total)), Some((8, 8)));
+    assert_eq!(
+        last.map(|progress| (progress.done, progress.total)),
+        Some((8, 8))
+    );
 }
 
 #[test]
@@ -226,7 +296,9 @@ fn an_encoder_is_shared_among_threads() {
     assert_shareable(&encoder);
     let alone = encode(&encoder, &queries());
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..3).map(|_| scope.spawn(|| encode(&encoder, &queries()))).collect();
+        let threads: Vec<_> = (0..3)
+            .map(|_| scope.spawn(|| encode(&encoder, &queries())))
+            .collect();
         for thread in threads {
             assert_eq!(thread.join().unwrap(), alone);
         }

@@ -18,7 +18,9 @@ impl Pickle {
         let mut pickle = Self(b"\x80\x02ccollections\nOrderedDict\nq\x00)Rq\x01(".to_vec());
         for (at, (name, (shape, numbers))) in tensors.iter().enumerate() {
             pickle.text(name);
-            pickle.0.extend(b"ctorch._utils\n_rebuild_tensor_v2\nq\x02((");
+            pickle
+                .0
+                .extend(b"ctorch._utils\n_rebuild_tensor_v2\nq\x02((");
             pickle.text("storage");
             pickle.0.extend(b"ctorch\nFloatStorage\nq\x03");
             pickle.text(&at.to_string());
@@ -26,8 +28,9 @@ impl Pickle {
             pickle.int(numbers.len());
             pickle.0.extend(b"tQ");
             pickle.int(0);
-            let mut strides: Vec<usize> =
-                (0..shape.len()).map(|d| shape[d + 1..].iter().product()).collect();
+            let mut strides: Vec<usize> = (0..shape.len())
+                .map(|d| shape[d + 1..].iter().product())
+                .collect();
             if transposed {
                 strides.reverse();
             }
@@ -64,7 +67,8 @@ fn archive(pickle: &[u8], tensors: &Tensors) -> Vec<u8> {
     zip.start_file("archive/data.pkl", stored).unwrap();
     zip.write_all(pickle).unwrap();
     for (at, (_, numbers)) in tensors.values().enumerate() {
-        zip.start_file(format!("archive/data/{at}"), stored).unwrap();
+        zip.start_file(format!("archive/data/{at}"), stored)
+            .unwrap();
         let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
         zip.write_all(&bytes).unwrap();
     }
@@ -79,8 +83,13 @@ fn with_bin(bytes: &[u8]) -> TempDir {
 }
 
 fn error(bytes: &[u8], part: &str) {
-    let text = Encoder::open(with_bin(bytes).path(), &cpu()).unwrap_err().to_string();
-    assert!(text.contains("pytorch_model.bin") && text.contains(part), "{text}");
+    let text = Encoder::open(with_bin(bytes).path(), &cpu())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        text.contains("pytorch_model.bin") && text.contains(part),
+        "{text}"
+    );
 }
 
 #[test]
@@ -89,7 +98,8 @@ fn the_same_vectors_as_from_safetensors() {
     let bin = with_bin(&archive(&Pickle::state_dict(&tensors, false), &tensors));
     let safe = folder::write();
     let inputs: Vec<Input<'_>> = TEXTS.iter().map(|text| Input::Query(text)).collect();
-    let vectors = [bin.path(), safe.path()].map(|folder| encode(&Encoder::open(folder, &cpu()).unwrap(), &inputs));
+    let vectors = [bin.path(), safe.path()]
+        .map(|folder| encode(&Encoder::open(folder, &cpu()).unwrap(), &inputs));
     assert_eq!(vectors[0], vectors[1]);
 }
 
@@ -100,7 +110,10 @@ fn files_cut_short_or_of_another_kind() {
     for length in [0, 100, whole.len() / 2, whole.len() - 1] {
         error(&whole[..length], "not a whole PyTorch zip file");
     }
-    error(b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.", "safe_serialization=True");
+    error(
+        b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.",
+        "safe_serialization=True",
+    );
     error(&archive(b"\x80\x02", &tensors), "ends too early");
     error(&archive(b"\x80\x02}.", &tensors), "state dict");
     error(&archive(b"\x80\x02\xff.", &tensors), "0xff");
@@ -113,7 +126,10 @@ fn tensors_without_numbers_or_with_gaps() {
     let mut fewer = tensors.clone();
     fewer.pop_last();
     error(&archive(&pickle, &fewer), "missing or incomplete");
-    error(&archive(&Pickle::state_dict(&tensors, true), &tensors), "transposed");
+    error(
+        &archive(&Pickle::state_dict(&tensors, true), &tensors),
+        "transposed",
+    );
 }
 
 /// Damage anywhere in the pickle may change what is read or be refused, but never ends in a panic.

@@ -15,8 +15,14 @@ pub(crate) fn encode(tensors: &Tensors, tokens: &TokenIds, pooling: Pooling) -> 
         .map(|(position, (id, kind))| {
             let word = row(tensors, "embeddings.word_embeddings.weight", *id as usize);
             let place = row(tensors, "embeddings.position_embeddings.weight", position);
-            let segment = row(tensors, "embeddings.token_type_embeddings.weight", *kind as usize);
-            (0..HIDDEN).map(|i| word[i] + place[i] + segment[i]).collect()
+            let segment = row(
+                tensors,
+                "embeddings.token_type_embeddings.weight",
+                *kind as usize,
+            );
+            (0..HIDDEN)
+                .map(|i| word[i] + place[i] + segment[i])
+                .collect()
         })
         .collect();
     x = norm(tensors, "embeddings.LayerNorm", &x);
@@ -24,11 +30,19 @@ pub(crate) fn encode(tensors: &Tensors, tokens: &TokenIds, pooling: Pooling) -> 
         let base = format!("encoder.layer.{layer}");
         let mixed = attention(tensors, &format!("{base}.attention.self"), &x);
         let mixed = linear(tensors, &format!("{base}.attention.output.dense"), &mixed);
-        let y = norm(tensors, &format!("{base}.attention.output.LayerNorm"), &sum(&mixed, &x));
+        let y = norm(
+            tensors,
+            &format!("{base}.attention.output.LayerNorm"),
+            &sum(&mixed, &x),
+        );
         let mut inner = linear(tensors, &format!("{base}.intermediate.dense"), &y);
         inner.iter_mut().flatten().for_each(|x| *x *= phi(*x));
         let outer = linear(tensors, &format!("{base}.output.dense"), &inner);
-        x = norm(tensors, &format!("{base}.output.LayerNorm"), &sum(&outer, &y));
+        x = norm(
+            tensors,
+            &format!("{base}.output.LayerNorm"),
+            &sum(&outer, &y),
+        );
     }
     match pooling {
         Pooling::Cls => x[0].clone(),
@@ -59,7 +73,9 @@ fn attention(tensors: &Tensors, base: &str, x: &Rows) -> Rows {
         for (at, out) in out.iter_mut().enumerate() {
             let scores: Vec<f64> = k
                 .iter()
-                .map(|k| columns.clone().map(|c| q[at][c] * k[c]).sum::<f64>() / (width as f64).sqrt())
+                .map(|k| {
+                    columns.clone().map(|c| q[at][c] * k[c]).sum::<f64>() / (width as f64).sqrt()
+                })
                 .collect();
             let weights: Vec<f64> = scores.iter().map(|s| s.exp()).collect();
             let total: f64 = weights.iter().sum();
@@ -73,10 +89,18 @@ fn attention(tensors: &Tensors, base: &str, x: &Rows) -> Rows {
 
 fn linear(tensors: &Tensors, name: &str, x: &Rows) -> Rows {
     let bias = row(tensors, &format!("{name}.bias"), 0);
-    let weight: Rows = (0..bias.len()).map(|o| row(tensors, &format!("{name}.weight"), o)).collect();
+    let weight: Rows = (0..bias.len())
+        .map(|o| row(tensors, &format!("{name}.weight"), o))
+        .collect();
     let dot = |x: &[f64], w: &[f64]| x.iter().zip(w).map(|(x, w)| x * w).sum::<f64>();
     x.iter()
-        .map(|x| weight.iter().zip(&bias).map(|(w, b)| dot(x, w) + b).collect())
+        .map(|x| {
+            weight
+                .iter()
+                .zip(&bias)
+                .map(|(w, b)| dot(x, w) + b)
+                .collect()
+        })
         .collect()
 }
 
@@ -89,7 +113,10 @@ fn norm(tensors: &Tensors, name: &str, x: &Rows) -> Rows {
             let mean = x.iter().sum::<f64>() / n;
             let variance = x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
             let scale = (variance + 1e-12).sqrt();
-            x.iter().enumerate().map(|(i, x)| (x - mean) / scale * weight[i] + bias[i]).collect()
+            x.iter()
+                .enumerate()
+                .map(|(i, x)| (x - mean) / scale * weight[i] + bias[i])
+                .collect()
         })
         .collect()
 }
@@ -105,7 +132,10 @@ fn sum(a: &Rows, b: &Rows) -> Rows {
 fn row(tensors: &Tensors, name: &str, at: usize) -> Vec<f64> {
     let (shape, numbers) = &tensors[name];
     let width = shape[shape.len() - 1];
-    numbers[at * width..(at + 1) * width].iter().map(|x| f64::from(*x)).collect()
+    numbers[at * width..(at + 1) * width]
+        .iter()
+        .map(|x| f64::from(*x))
+        .collect()
 }
 
 /// Fails unless `got` is `wanted` to within f32 rounding.
@@ -114,6 +144,13 @@ pub(crate) fn assert_close(got: &[f32], wanted: &[f64], tolerance: f64) {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let got: Vec<f64> = got.iter().map(|x| f64::from(*x)).collect();
     let cosine = dot(&got, wanted) / (dot(&got, &got) * dot(wanted, wanted)).sqrt();
-    let worst = got.iter().zip(wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-    assert!(cosine > 0.99999 && worst < tolerance, "cosine {cosine}, largest difference {worst}");
+    let worst = got
+        .iter()
+        .zip(wanted)
+        .map(|(a, b)| (a - b).abs())
+        .fold(0.0, f64::max);
+    assert!(
+        cosine > 0.99999 && worst < tolerance,
+        "cosine {cosine}, largest difference {worst}"
+    );
 }

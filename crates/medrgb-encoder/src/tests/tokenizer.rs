@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::folder::{self, VOCAB, put_json};
 use super::cpu;
+use super::folder::{self, VOCAB, put_json};
 use crate::{Encoder, Input, OpenOptions, TokenIds};
 
 fn pieces(tokens: &TokenIds) -> Vec<&'static str> {
@@ -21,7 +21,9 @@ fn a_query_gets_special_tokens_lower_case_and_word_pieces() {
     let tokens = tokenize(&encoder, Input::Query("Aspirin REDUCES fever, naïve?"));
     assert_eq!(
         pieces(&tokens),
-        ["[CLS]", "aspirin", "reduce", "##s", "fever", ",", "naive", "?", "[SEP]"]
+        [
+            "[CLS]", "aspirin", "reduce", "##s", "fever", ",", "naive", "?", "[SEP]"
+        ]
     );
     assert_eq!(tokens.types, [0; 9]);
 }
@@ -30,7 +32,10 @@ fn a_query_gets_special_tokens_lower_case_and_word_pieces() {
 fn an_empty_text_is_two_special_tokens() {
     let folder = folder::write();
     let encoder = Encoder::open(folder.path(), &cpu()).unwrap();
-    assert_eq!(pieces(&tokenize(&encoder, Input::Query(""))), ["[CLS]", "[SEP]"]);
+    assert_eq!(
+        pieces(&tokenize(&encoder, Input::Query(""))),
+        ["[CLS]", "[SEP]"]
+    );
 }
 
 #[test]
@@ -44,7 +49,11 @@ fn a_special_token_in_a_text_stays_whole() {
 #[test]
 fn case_is_kept_where_the_folder_says_so() {
     let folder = folder::write();
-    put_json(folder.path(), "tokenizer_config.json", &json!({"do_lower_case": false}));
+    put_json(
+        folder.path(),
+        "tokenizer_config.json",
+        &json!({"do_lower_case": false}),
+    );
     let encoder = Encoder::open(folder.path(), &cpu()).unwrap();
     let tokens = tokenize(&encoder, Input::Query("Aspirin aspirin"));
     assert_eq!(pieces(&tokens), ["[CLS]", "[UNK]", "aspirin", "[SEP]"]);
@@ -53,16 +62,30 @@ fn case_is_kept_where_the_folder_says_so() {
 #[test]
 fn medcpt_articles_are_pairs_cut_at_the_longer_side() {
     let folder = folder::write_medcpt();
-    let options = OpenOptions { max_tokens: Some(10), ..cpu() };
+    let options = OpenOptions {
+        max_tokens: Some(10),
+        ..cpu()
+    };
     let encoder = Encoder::open(folder.path(), &options).unwrap();
-    let article = Input::Article { title: "aspirin", content: "a trial of aspirin in patients with fever" };
+    let article = Input::Article {
+        title: "aspirin",
+        content: "a trial of aspirin in patients with fever",
+    };
     let tokens = tokenize(&encoder, article);
     assert_eq!(
         pieces(&tokens),
-        ["[CLS]", "aspirin", "[SEP]", "a", "trial", "of", "aspirin", "in", "patients", "[SEP]"]
+        [
+            "[CLS]", "aspirin", "[SEP]", "a", "trial", "of", "aspirin", "in", "patients", "[SEP]"
+        ]
     );
     assert_eq!(tokens.types, [0, 0, 0, 1, 1, 1, 1, 1, 1, 1]);
-    let empty = tokenize(&encoder, Input::Article { title: "", content: "" });
+    let empty = tokenize(
+        &encoder,
+        Input::Article {
+            title: "",
+            content: "",
+        },
+    );
     assert_eq!(pieces(&empty), ["[CLS]", "[SEP]", "[SEP]"]);
     assert_eq!(empty.types, [0, 0, 1]);
 }
@@ -71,7 +94,8 @@ fn medcpt_articles_are_pairs_cut_at_the_longer_side() {
 fn other_articles_are_joined_by_a_space() {
     let folder = folder::write();
     let encoder = Encoder::open(folder.path(), &cpu()).unwrap();
-    let join = |title, content| pieces(&tokenize(&encoder, Input::Article { title, content })).join(" ");
+    let join =
+        |title, content| pieces(&tokenize(&encoder, Input::Article { title, content })).join(" ");
     assert_eq!(join("title", "content"), "[CLS] title content [SEP]");
     assert_eq!(join("", "content"), "[CLS] content [SEP]");
     assert_eq!(join("title", ""), "[CLS] title [SEP]");
@@ -91,22 +115,32 @@ fn a_long_text_is_cut_to_the_limit() {
 #[test]
 fn tokenizer_json_comes_first_and_its_own_padding_and_limit_do_not_count() {
     let folder = folder::write();
-    let vocab: serde_json::Map<_, _> =
-        VOCAB.iter().enumerate().map(|(id, piece)| ((*piece).to_owned(), json!(id))).collect();
-    put_json(folder.path(), "tokenizer.json", &json!({
-        "version": "1.0",
-        "truncation": {"max_length": 4, "strategy": "LongestFirst", "stride": 0, "direction": "Right"},
-        "padding": {"strategy": {"Fixed": 30}, "direction": "Right", "pad_to_multiple_of": null,
-                    "pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"},
-        "added_tokens": [],
-        "normalizer": null,
-        "pre_tokenizer": {"type": "WhitespaceSplit"},
-        "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
-        "decoder": null,
-        "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
-                  "max_input_chars_per_word": 100, "vocab": vocab},
-    }));
+    let vocab: serde_json::Map<_, _> = VOCAB
+        .iter()
+        .enumerate()
+        .map(|(id, piece)| ((*piece).to_owned(), json!(id)))
+        .collect();
+    put_json(
+        folder.path(),
+        "tokenizer.json",
+        &json!({
+            "version": "1.0",
+            "truncation": {"max_length": 4, "strategy": "LongestFirst", "stride": 0, "direction": "Right"},
+            "padding": {"strategy": {"Fixed": 30}, "direction": "Right", "pad_to_multiple_of": null,
+                        "pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"},
+            "added_tokens": [],
+            "normalizer": null,
+            "pre_tokenizer": {"type": "WhitespaceSplit"},
+            "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
+            "decoder": null,
+            "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                      "max_input_chars_per_word": 100, "vocab": vocab},
+        }),
+    );
     let encoder = Encoder::open(folder.path(), &cpu()).unwrap();
     let tokens = tokenize(&encoder, Input::Query("Aspirin aspirin in the trial"));
-    assert_eq!(pieces(&tokens), ["[CLS]", "[UNK]", "aspirin", "in", "the", "trial", "[SEP]"]);
+    assert_eq!(
+        pieces(&tokens),
+        ["[CLS]", "[UNK]", "aspirin", "in", "the", "trial", "[SEP]"]
+    );
 }

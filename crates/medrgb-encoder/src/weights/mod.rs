@@ -52,7 +52,10 @@ pub(crate) struct Entry {
 impl Entry {
     /// Number of bytes in the file, `None` if no machine could hold them.
     fn bytes(&self) -> Option<u64> {
-        let numbers = self.shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d))?;
+        let numbers = self
+            .shape
+            .iter()
+            .try_fold(1usize, |n, d| n.checked_mul(*d))?;
         u64::try_from(numbers.checked_mul(self.precision.bytes())?).ok()
     }
 }
@@ -131,7 +134,9 @@ impl Weights {
         if let Precision::Other(_) = entry.precision {
             return Err(EncoderError::unsupported(
                 &self.path,
-                format!("the tensor {name} is not stored as f32, f16, bf16 or f64; save the model in one of these"),
+                format!(
+                    "the tensor {name} is not stored as f32, f16, bf16 or f64; save the model in one of these"
+                ),
             ));
         }
         let bytes = self.bytes(&entry)?;
@@ -181,7 +186,11 @@ pub(crate) fn sha256(path: &Path) -> Result<String, EncoderError> {
         }
         hash.update(&buffer[..n]);
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hash
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
 }
 
 /// Fails unless every tensor of `index` lies inside the file.
@@ -204,7 +213,9 @@ fn check_sizes(path: &Path, file_size: u64, index: &Index) -> Result<(), Encoder
 fn cut_short(path: &Path, needed: u64, found: u64) -> EncoderError {
     EncoderError::invalid(
         path,
-        format!("the file is cut short: expected at least {needed} bytes, found {found}; copy it again"),
+        format!(
+            "the file is cut short: expected at least {needed} bytes, found {found}; copy it again"
+        ),
     )
 }
 
@@ -220,5 +231,10 @@ fn to_f32(bytes: &[u8], precision: Precision) -> Vec<f32> {
 }
 
 fn each<const N: usize>(bytes: &[u8], number: impl Fn([u8; N]) -> f32) -> Vec<f32> {
-    bytes.as_chunks::<N>().0.iter().map(|b| number(*b)).collect()
+    bytes
+        .as_chunks::<N>()
+        .0
+        .iter()
+        .map(|b| number(*b))
+        .collect()
 }

@@ -297,13 +297,20 @@ impl<'a> Machine<'a> {
 
     /// The topmost `n` values, bottom first.
     fn last(&mut self, n: usize) -> Result<Vec<Item>, PickleError> {
-        let at = self.stack.len().checked_sub(n).ok_or(PickleError::Damaged)?;
+        let at = self
+            .stack
+            .len()
+            .checked_sub(n)
+            .ok_or(PickleError::Damaged)?;
         Ok(self.stack.split_off(at))
     }
 
     /// The values above the topmost mark, which goes too.
     fn to_mark(&mut self) -> Result<Vec<Item>, PickleError> {
-        let mark = self.stack.iter().rposition(|item| matches!(item, Item::Mark));
+        let mark = self
+            .stack
+            .iter()
+            .rposition(|item| matches!(item, Item::Mark));
         let items = self.stack.split_off(mark.ok_or(PickleError::Damaged)? + 1);
         self.stack.pop();
         Ok(items)
@@ -316,7 +323,10 @@ impl<'a> Machine<'a> {
     }
 
     fn slice(&mut self, len: usize) -> Result<&'a [u8], PickleError> {
-        let (head, rest) = self.rest.split_at_checked(len).ok_or(PickleError::Damaged)?;
+        let (head, rest) = self
+            .rest
+            .split_at_checked(len)
+            .ok_or(PickleError::Damaged)?;
         self.rest = rest;
         Ok(head)
     }
@@ -343,8 +353,13 @@ fn long(bytes: &[u8]) -> Result<i64, PickleError> {
 
 /// `_rebuild_tensor_v2(storage, offset, shape, strides, …)`.
 fn tensor(arguments: &[Item]) -> Option<Item> {
-    let [Item::Storage(storage, precision), Item::Int(offset), Item::List(shape), Item::List(strides), ..] =
-        arguments
+    let [
+        Item::Storage(storage, precision),
+        Item::Int(offset),
+        Item::List(shape),
+        Item::List(strides),
+        ..,
+    ] = arguments
     else {
         return None;
     };

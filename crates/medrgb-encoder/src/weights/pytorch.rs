@@ -30,9 +30,8 @@ pub(super) fn index(path: &Path, file: &mut File) -> Result<Index, EncoderError>
         )
     })?;
     let (root, pickle) = read_pickle(path, &mut archive)?;
-    let tensors = pickle::state_dict(&pickle).map_err(|problem| {
-        EncoderError::unsupported(path, format!("{problem}; {CONVERT}"))
-    })?;
+    let tensors = pickle::state_dict(&pickle)
+        .map_err(|problem| EncoderError::unsupported(path, format!("{problem}; {CONVERT}")))?;
     let storages = storages(path, &mut archive, &root)?;
     let mut index = Index::new();
     for (name, tensor) in tensors {
@@ -57,7 +56,10 @@ fn read_pickle<R: Read + std::io::Seek>(
             EncoderError::invalid(path, "there is no data.pkl inside; copy the file again")
         })?;
     let broken = |error: String| {
-        EncoderError::invalid(path, format!("data.pkl inside cannot be read ({error}); copy the file again"))
+        EncoderError::invalid(
+            path,
+            format!("data.pkl inside cannot be read ({error}); copy the file again"),
+        )
     };
     let member = archive.by_name(&name).map_err(|e| broken(e.to_string()))?;
     if member.size() > LARGEST_PICKLE {
@@ -81,13 +83,18 @@ fn storages<R: Read + std::io::Seek>(
     let mut places = HashMap::new();
     for at in 0..archive.len() {
         let member = archive.by_index_raw(at).map_err(|error| {
-            EncoderError::invalid(path, format!("a member cannot be read ({error}); copy the file again"))
+            EncoderError::invalid(
+                path,
+                format!("a member cannot be read ({error}); copy the file again"),
+            )
         })?;
         let name = member.name().unwrap_or_default();
         let Some(key) = name.strip_prefix(&folder) else {
             continue;
         };
-        let start = member.data_start().filter(|_| member.compression() == CompressionMethod::Stored);
+        let start = member
+            .data_start()
+            .filter(|_| member.compression() == CompressionMethod::Stored);
         let start = start.ok_or_else(|| {
             EncoderError::unsupported(path, format!("its members are compressed; {CONVERT}"))
         })?;
@@ -116,12 +123,20 @@ fn place(
         ));
     }
     let (start, size) = storages.get(&tensor.storage).ok_or_else(missing)?;
-    let skip = tensor.offset.checked_mul(tensor.precision.bytes()).map(|n| n as u64);
+    let skip = tensor
+        .offset
+        .checked_mul(tensor.precision.bytes())
+        .map(|n| n as u64);
     let entry = Entry {
-        offset: skip.and_then(|skip| start.checked_add(skip)).ok_or_else(missing)?,
+        offset: skip
+            .and_then(|skip| start.checked_add(skip))
+            .ok_or_else(missing)?,
         precision: tensor.precision,
         shape: tensor.shape,
     };
-    let fits = entry.bytes().zip(skip).is_some_and(|(n, skip)| n.checked_add(skip).is_some_and(|end| end <= *size));
+    let fits = entry
+        .bytes()
+        .zip(skip)
+        .is_some_and(|(n, skip)| n.checked_add(skip).is_some_and(|end| end <= *size));
     if fits { Ok(entry) } else { Err(missing()) }
 }

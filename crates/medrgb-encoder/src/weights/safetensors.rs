@@ -41,7 +41,8 @@ fn header(path: &Path, file: &mut File, size: u64) -> Result<Vec<u8>, EncoderErr
     if size < 8 {
         return Err(cut_short(path, 8, size));
     }
-    file.read_exact(&mut length).map_err(EncoderError::io(path))?;
+    file.read_exact(&mut length)
+        .map_err(EncoderError::io(path))?;
     let length = u64::from_le_bytes(length);
     if length > LARGEST_HEADER {
         return Err(damaged(path));
@@ -50,7 +51,8 @@ fn header(path: &Path, file: &mut File, size: u64) -> Result<Vec<u8>, EncoderErr
         return Err(cut_short(path, length + 8, size));
     }
     let mut header = vec![0; length as usize];
-    file.read_exact(&mut header).map_err(EncoderError::io(path))?;
+    file.read_exact(&mut header)
+        .map_err(EncoderError::io(path))?;
     Ok(header)
 }
 
