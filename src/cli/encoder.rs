@@ -1,12 +1,13 @@
 //! Which encoder and backend a command uses.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::ValueEnum;
 use medrgb_encoder::BackendChoice;
 
 use crate::cli::Failure;
 use crate::cli::common::Environment;
+use crate::model::registry;
 use crate::retrieval::EncoderFolders;
 
 /// `--backend`.
@@ -59,36 +60,22 @@ pub fn folders(
     environment: &Environment,
 ) -> Result<Option<EncoderFolders>, Failure> {
     let wanted = flag.unwrap_or(&environment.config.retrieval.encoder);
-    resolve(wanted)
+    resolve(wanted, &environment.paths.cache)
 }
 
-/// A folder is a symmetric encoder. `auto` is the encoder that has been fetched, if any.
-fn resolve(wanted: &str) -> Result<Option<EncoderFolders>, Failure> {
-    if wanted == "auto" {
-        return Ok(None);
-    }
-    let folder = Path::new(wanted);
-    if folder.is_dir() {
-        return Ok(Some(symmetric(folder)));
-    }
-    Err(Failure::Failed(format!(
-        "the encoder \"{wanted}\" is not here: give the folder that holds its config.json, or fetch one with `medrgb models pull auto-encoder`"
-    )))
-}
-
-fn symmetric(folder: &Path) -> EncoderFolders {
-    let real = folder
-        .canonicalize()
-        .unwrap_or_else(|_| PathBuf::from(folder));
-    let name = real.file_name().map_or_else(
-        || folder.display().to_string(),
-        |name| name.to_string_lossy().into_owned(),
-    );
-    EncoderFolders {
-        name,
-        query: folder.to_path_buf(),
-        article: folder.to_path_buf(),
-        stand_in: false,
+/// What the registry finds on this machine; `auto` may find nothing.
+fn resolve(wanted: &str, cache: &Path) -> Result<Option<EncoderFolders>, Failure> {
+    match registry::encoder_folders(wanted, cache) {
+        Some(found) => Ok(Some(EncoderFolders {
+            name: found.name,
+            query: found.query,
+            article: found.article,
+            stand_in: found.caution.is_some(),
+        })),
+        None if wanted == "auto" => Ok(None),
+        None => Err(Failure::Failed(format!(
+            "the encoder \"{wanted}\" is not here: give the folder that holds its config.json, or fetch one with `medrgb models pull auto-encoder`"
+        ))),
     }
 }
 
@@ -102,11 +89,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("my-encoder");
         std::fs::create_dir(&path).unwrap();
-        let found = resolve(path.to_str().unwrap()).unwrap().unwrap();
+        std::fs::write(path.join("config.json"), "{}").unwrap();
+        let found = resolve(path.to_str().unwrap(), folder.path())
+            .unwrap()
+            .unwrap();
         assert_eq!(found.name, "my-encoder");
         assert_eq!(found.query, found.article);
-        assert!(resolve("auto").unwrap().is_none());
-        let message = resolve("no-such").unwrap_err().to_string();
+        let message = resolve("no-such", folder.path()).unwrap_err().to_string();
         assert!(message.contains("models pull"), "{message}");
     }
 }

@@ -11,10 +11,14 @@ use crate::domain::prompt::Prompt;
 
 pub use error::{FailureKind, ModelError};
 
+#[cfg(feature = "embedded")]
+pub mod embedded;
 pub mod error;
+pub mod fetch;
 pub mod http;
 pub mod open;
 pub mod presets;
+pub mod registry;
 pub mod replay;
 pub mod schema;
 pub mod select;

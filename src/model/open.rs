@@ -23,6 +23,12 @@ pub fn open(selected: Selected, models_dir: &Path) -> Result<Arc<dyn ChatModel>,
     }
 }
 
+#[cfg(feature = "embedded")]
+fn open_embedded(spec: &EmbeddedSpec, models_dir: &Path) -> Result<Arc<dyn ChatModel>, ModelError> {
+    crate::model::embedded::open(spec, models_dir)
+}
+
+#[cfg(not(feature = "embedded"))]
 fn open_embedded(spec: &EmbeddedSpec, models_dir: &Path) -> Result<Arc<dyn ChatModel>, ModelError> {
     let _ = models_dir;
     Err(ModelError::new(

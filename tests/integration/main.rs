@@ -9,11 +9,14 @@
 
 mod ask;
 mod compose;
+mod embedded;
 mod http;
 mod import_rule;
+mod models;
 mod pty;
 mod retrieval;
 mod score;
 mod screens;
 mod sse_server;
 mod tiny_bert;
+mod tiny_gguf;

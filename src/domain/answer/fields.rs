@@ -108,10 +108,10 @@ pub(super) fn has_known_key(map: &Map<String, Value>) -> bool {
 }
 
 /// The value under the first key that fits.
-pub(super) fn find<'a>(
-    map: &'a Map<String, Value>,
+pub(super) fn find(
+    map: &Map<String, Value>,
     fits: impl Fn(&str) -> bool,
-) -> Option<(&'a str, &'a Value)> {
+) -> Option<(&str, &Value)> {
     map.iter()
         .find(|(key, _)| fits(&key_form(key)))
         .map(|(key, value)| (key.as_str(), value))
