@@ -8,6 +8,7 @@
 //!   lexical search; [`model`] language models
 //! * floor 2: [`engine`] the use cases that join them: ask, search, jobs
 //! * floor 3: [`tui`] the explorer; [`cli`] the commands
+//! * floor 4: [`explore`] opens the explorer with the settings of the command line
 #![forbid(unsafe_op_in_unsafe_fn)]
 
 pub mod cli;
@@ -15,6 +16,7 @@ pub mod config;
 pub mod data;
 pub mod domain;
 pub mod engine;
+pub mod explore;
 pub mod model;
 pub mod retrieval;
 pub mod tui;

@@ -9,7 +9,6 @@ pub mod config;
 pub mod doctor;
 pub mod encode;
 pub mod encoder;
-pub mod explore;
 pub mod models;
 pub mod progress;
 pub mod score;
@@ -22,6 +21,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::domain::text;
+
+/// Opens the explorer; given by the program's start, since commands and explorer do not know each other.
+pub type OpenExplorer = fn(Option<PathBuf>, &common::Environment) -> Result<(), Failure>;
 
 /// Why a command did not do what was asked. The texts are one clear sentence each.
 #[derive(Debug, thiserror::Error)]
@@ -92,7 +94,7 @@ pub enum Command {
 
 /// Runs the program with the process's arguments and gives its exit code: 0 done (also when the reader
 /// of the output went away), 1 failed, 2 wrong use.
-pub fn main() -> ExitCode {
+pub fn main(open_explorer: OpenExplorer) -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -102,7 +104,7 @@ pub fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    match start(cli) {
+    match start(cli, open_explorer) {
         Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(failure) => {
             common::note(&format!("medrgb: {}", text::clean(&failure.to_string())));
@@ -115,14 +117,14 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn start(cli: Cli) -> Result<(), Failure> {
+fn start(cli: Cli, open_explorer: OpenExplorer) -> Result<(), Failure> {
     if let Some(Command::Completions(args)) = cli.command {
         return completions::run(args);
     }
     let environment = common::Environment::of_process()?;
     common::start_log(&environment.paths);
     match cli.command {
-        None => explore::run(cli.path, &environment),
+        None => open_explorer(cli.path, &environment),
         Some(Command::Compose(args)) => compose::run(args, &environment),
         Some(Command::Ask(args)) => ask::run(args, &environment),
         Some(Command::Score(args)) => score::run(args, &environment),

@@ -62,6 +62,8 @@ pub enum Effect {
         query: String,
         /// Hits per list.
         k: usize,
+        /// The question whose signal documents are marked.
+        question_id: Option<String>,
     },
     /// Find the syntax colours of a raw reply.
     Highlight(String),
@@ -170,7 +172,12 @@ impl Effects {
                 self.search
                     .build(&self.setup, &self.messages, ticket, dataset);
             }
-            Effect::Search { ticket, query, k } => self.search.ask(ticket, query, k),
+            Effect::Search {
+                ticket,
+                query,
+                k,
+                question_id,
+            } => self.search.ask(ticket, query, k, question_id),
             Effect::Highlight(raw) => {
                 let job = self.job();
                 self.thread("highlight", move || {

@@ -107,6 +107,8 @@ pub enum IndexEvent {
 pub struct SearchNews {
     /// Hits per method, in the order of `METHODS`.
     pub lists: [Hits; 3],
+    /// For each list and hit: whether it is signal for the question one came from.
+    pub signal: [Vec<bool>; 3],
     /// Share of the exact scan's hits that HNSW found too.
     pub recall: Option<f64>,
 }

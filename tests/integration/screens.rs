@@ -296,6 +296,7 @@ fn retrieval_with_hits(stage: &mut Stage) {
     ];
     let news = SearchNews {
         lists,
+        signal: [vec![true, false], vec![true], vec![]],
         recall: Some(1.0),
     };
     stage.send(Message::Search {
@@ -410,7 +411,7 @@ fn gold_can_be_hidden_everywhere() {
     stage.keys("g");
     let screen = stage.screen();
     assert!(
-        !screen.contains("(gold)") && !screen.contains("true answer"),
+        !screen.contains("(gold)") && !screen.contains("true answer:"),
         "{screen}"
     );
     assert!(!screen.contains("planted:"), "{screen}");
@@ -552,7 +553,7 @@ proptest! {
                     }
                     Effect::Search { ticket, .. } => {
                         let lists = [Some(Err(text.clone())), None, Some(Ok(Found { hits: vec![], timing_ms: SearchTiming::default(), query_embedding: None }))];
-                        stage.send(Message::Search { ticket, news: SearchNews { lists, recall: None } });
+                        stage.send(Message::Search { ticket, news: SearchNews { lists, signal: Default::default(), recall: None } });
                     }
                     _ => {}
                 }

@@ -1,7 +1,5 @@
 //! State of live search.
 
-use std::collections::HashSet;
-
 use crate::retrieval::{Found, IndexInfo, Method};
 use crate::tui::app::input::Input;
 use crate::tui::app::{Screen, Ticket};
@@ -58,8 +56,10 @@ pub struct RetrievalState {
     pub top: [usize; 3],
     /// Whether the focused list fills the screen.
     pub zoom: bool,
-    /// Ids of the documents that are signal for the question one came from.
-    pub signal: HashSet<String>,
+    /// For each list and hit: whether it is signal for the question one came from.
+    pub signal: [Vec<bool>; 3],
+    /// Something about the index that must be known.
+    pub note: Option<String>,
     /// The question one came from.
     pub question: Option<String>,
     /// Where back leads.

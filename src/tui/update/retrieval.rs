@@ -27,8 +27,7 @@ pub(super) fn open(app: &mut App) -> Vec<Effect> {
     {
         app.retrieval.query = Input::new(&question.text);
         app.retrieval.question = Some(question.id.clone());
-        let signal = dataset.pools(&question.id).signal;
-        app.retrieval.signal = signal.iter().map(|doc| doc.id.clone()).collect();
+        app.retrieval.asked.clear();
     }
     let mut effects = match app.retrieval.index {
         IndexState::None => build(app),
@@ -51,6 +50,8 @@ fn build(app: &mut App) -> Vec<Effect> {
         ticket,
         progress: None,
     };
+    app.retrieval.note = None;
+    app.retrieval.asked.clear();
     vec![Effect::BuildIndex { ticket, dataset }]
 }
 
@@ -74,6 +75,7 @@ fn search(app: &mut App) -> Vec<Effect> {
         ticket,
         query,
         k: app.settings.k,
+        question_id: app.retrieval.question.clone(),
     }]
 }
 
@@ -154,7 +156,7 @@ pub(super) fn on_index(app: &mut App, ticket: Ticket, event: IndexEvent) -> Vec<
     }
     match event {
         IndexEvent::Progress(stage, done, total) => *progress = Some((stage, done, total)),
-        IndexEvent::Note(text) => app.say(text),
+        IndexEvent::Note(text) => app.retrieval.note = Some(text),
         IndexEvent::Finished(Ok(info)) => app.retrieval.index = IndexState::Ready(info),
         IndexEvent::Finished(Err(problem)) => app.retrieval.index = IndexState::Failed(problem),
     }
@@ -167,6 +169,7 @@ pub(super) fn on_search(app: &mut App, ticket: Ticket, news: SearchNews) {
     }
     app.retrieval.searching = false;
     app.retrieval.lists = news.lists;
+    app.retrieval.signal = news.signal;
     app.retrieval.recall = news.recall;
     keep_visible(app);
 }

@@ -227,6 +227,12 @@ fn status(app: &App, area: Rect, buffer: &mut Buffer) {
             }
         }
     }
+    if lines.len() < 2
+        && let Some(note) = &app.retrieval.note
+    {
+        let text = format!(" {}", one_line(note));
+        lines.push(vec![span(theme, text, Tone::Warning)]);
+    }
     if lines.len() < 2 && app.retrieval.searching {
         lines.push(vec![span(theme, " searching …", Tone::Faint)]);
     }
@@ -314,7 +320,8 @@ fn hits(app: &App, list: usize, area: Rect, buffer: &mut Buffer) {
         if y + 1 >= inner.bottom() + u16::from(inner.height == 1) {
             break;
         }
-        let [first, second] = hit_lines(app, hit, usize::from(inner.width));
+        let signal = is_signal(app, list, index);
+        let [first, second] = hit_lines(app, hit, signal, usize::from(inner.width));
         put(buffer, inner.x, y, &first, inner.width);
         if y + 1 < inner.bottom() {
             put(buffer, inner.x, y + 1, &second, inner.width);
@@ -334,9 +341,14 @@ fn hits(app: &App, list: usize, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-fn hit_lines(app: &App, hit: &Hit, width: usize) -> [Line<'static>; 2] {
+/// Whether a hit is signal for the question one came from.
+fn is_signal(app: &App, list: usize, index: usize) -> bool {
+    let marks = app.retrieval.signal.get(list);
+    marks.and_then(|marks| marks.get(index)).copied() == Some(true)
+}
+
+fn hit_lines(app: &App, hit: &Hit, signal: bool, width: usize) -> [Line<'static>; 2] {
     let theme = &app.theme;
-    let signal = app.retrieval.signal.contains(&hit.id);
     let (mark, tone) = if signal {
         ("●", Tone::Signal)
     } else {
@@ -380,7 +392,8 @@ fn detail(app: &App, area: Rect, buffer: &mut Buffer) {
     let mut title = vec![span(theme, "Document", Tone::Title)];
     if let Some(hit) = hit {
         title.push(span(theme, format!("  {}", one_line(&hit.id)), Tone::Faint));
-        if app.retrieval.signal.contains(&hit.id) {
+        let selected = app.retrieval.selected.get(list).copied();
+        if selected.is_some_and(|selected| is_signal(app, list, selected)) {
             title.push(span(theme, "  ● signal for this question", Tone::Signal));
         }
         if !hit.title.trim().is_empty() {

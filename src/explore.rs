@@ -1,4 +1,5 @@
-//! `medrgb [PATH]`: the explorer.
+//! `medrgb [PATH]`: the explorer, with the settings of the command line. Above both, since neither may
+//! import the other.
 
 use std::path::PathBuf;
 use std::sync::Arc;
