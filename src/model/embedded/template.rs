@@ -6,8 +6,9 @@ use minijinja_contrib::pycompat;
 
 use crate::domain::prompt::Prompt;
 
-/// What most small models were trained with; used where a file brings no template that works.
-const CHATML: &str = "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n";
+/// What most small models were trained with; used where a file brings no template that works. Its last line
+/// end is an expression, since Jinja drops one that ends a template.
+const CHATML: &str = "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant{{ '\\n' }}";
 
 /// A prompt as the model reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
