@@ -9,8 +9,8 @@ use crate::cli::Failure;
 use crate::cli::common::{Environment, say, say_json, variable};
 use crate::cli::models::{Listed, listed};
 use crate::data::store::Store;
-use crate::model::fetch::HubSettings;
 use crate::engine::models::{models_dir, store_file};
+use crate::model::fetch::HubSettings;
 use crate::model::registry::{MEDCPT, STAND_IN_ENCODER};
 use crate::model::select::{EmbeddedSource, Selected, resolve};
 
@@ -98,7 +98,10 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     }
     match failed.is_empty() {
         true => Ok(()),
-        false => Err(Failure::Failed(format!("does not work: {}", failed.join(", ")))),
+        false => Err(Failure::Failed(format!(
+            "does not work: {}",
+            failed.join(", ")
+        ))),
     }
 }
 
@@ -108,8 +111,14 @@ fn show(check: &Check) -> Result<(), Failure> {
         State::Missing => "missing",
         State::Failed => "FAILED",
     };
-    let advice = check.advice.as_ref().map_or_else(String::new, |advice| format!(" -> {advice}"));
-    say(&format!("{state:<8} {:<20} {}{advice}", check.name, check.detail))
+    let advice = check
+        .advice
+        .as_ref()
+        .map_or_else(String::new, |advice| format!(" -> {advice}"));
+    say(&format!(
+        "{state:<8} {:<20} {}{advice}",
+        check.name, check.detail
+    ))
 }
 
 fn version() -> Check {
@@ -121,17 +130,33 @@ fn version() -> Check {
         (cfg!(feature = "wgpu"), "encoder on wgpu"),
         (cfg!(feature = "cuda"), "encoder on CUDA"),
     ];
-    let built: Vec<&str> = features.iter().filter(|(on, _)| *on).map(|(_, name)| *name).collect();
-    let built = if built.is_empty() { "nothing optional".to_owned() } else { built.join(", ") };
-    Check::ok("version", format!("{}; built in: {built}", env!("CARGO_PKG_VERSION")))
+    let built: Vec<&str> = features
+        .iter()
+        .filter(|(on, _)| *on)
+        .map(|(_, name)| *name)
+        .collect();
+    let built = if built.is_empty() {
+        "nothing optional".to_owned()
+    } else {
+        built.join(", ")
+    };
+    Check::ok(
+        "version",
+        format!("{}; built in: {built}", env!("CARGO_PKG_VERSION")),
+    )
 }
 
 fn folders(environment: &Environment) -> Vec<Check> {
     let paths = &environment.paths;
-    [("config", &paths.config), ("data", &paths.data), ("cache", &paths.cache), ("state", &paths.state)]
-        .into_iter()
-        .map(|(name, path)| folder(name, path))
-        .collect()
+    [
+        ("config", &paths.config),
+        ("data", &paths.data),
+        ("cache", &paths.cache),
+        ("state", &paths.state),
+    ]
+    .into_iter()
+    .map(|(name, path)| folder(name, path))
+    .collect()
 }
 
 /// Whether files can be made in a folder, or the folder itself where it is not there yet.
@@ -144,15 +169,26 @@ fn folder(name: &str, path: &Path) -> Check {
     match tempfile::tempfile_in(nearest) {
         Ok(_) if nearest == path => Check::ok(name, format!("{shown}, writable")),
         Ok(_) => Check::ok(name, format!("{shown}, made when needed")),
-        Err(error) => Check::new(name, State::Failed, format!("{shown} can't be written: {error}"))
-            .advise(format!("give yourself the right to write {}", nearest.display())),
+        Err(error) => Check::new(
+            name,
+            State::Failed,
+            format!("{shown} can't be written: {error}"),
+        )
+        .advise(format!(
+            "give yourself the right to write {}",
+            nearest.display()
+        )),
     }
 }
 
 fn terminal() -> Check {
     if !std::io::stdout().is_terminal() {
-        return Check::new("terminal", State::Missing, "standard output is not a terminal")
-            .advise("the explorer needs one; commands do not");
+        return Check::new(
+            "terminal",
+            State::Missing,
+            "standard output is not a terminal",
+        )
+        .advise("the explorer needs one; commands do not");
     }
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let term = variable("TERM");
@@ -176,7 +212,11 @@ fn terminal() -> Check {
                 false => check,
             }
         }
-        Err(error) => Check::new("terminal", State::Failed, format!("its size is unknown: {error}")),
+        Err(error) => Check::new(
+            "terminal",
+            State::Failed,
+            format!("its size is unknown: {error}"),
+        ),
     }
 }
 
@@ -210,7 +250,9 @@ fn local_models(models: &[Listed]) -> Vec<Check> {
 }
 
 fn is_here(models: &[Listed], name: &str) -> bool {
-    models.iter().any(|model| model.name == name && model.present)
+    models
+        .iter()
+        .any(|model| model.name == name && model.present)
 }
 
 /// Which model `ask` and the explorer would use.
@@ -228,20 +270,25 @@ fn chat_model(environment: &Environment, models: &[Listed]) -> Check {
     let server = "or name a model on a server with --model or `model` in the configuration";
     if !cfg!(feature = "embedded") {
         let detail = format!("{wanted}, but this program was built without embedded models");
-        return Check::new(name, State::Missing, detail).advise(format!("build with the feature \"embedded\", {server}"));
+        return Check::new(name, State::Missing, detail)
+            .advise(format!("build with the feature \"embedded\", {server}"));
     }
     match &spec.source {
         EmbeddedSource::File(path) if path.is_file() => Check::ok(name, path.display().to_string()),
-        EmbeddedSource::File(path) => {
-            Check::new(name, State::Failed, format!("{} is not there", path.display()))
-        }
+        EmbeddedSource::File(path) => Check::new(
+            name,
+            State::Failed,
+            format!("{} is not there", path.display()),
+        ),
         EmbeddedSource::Known(known) if is_here(models, known) => {
             Check::ok(name, format!("{known}, embedded"))
         }
-        EmbeddedSource::Known(known) => {
-            Check::new(name, State::Missing, format!("{known} is not on this machine"))
-                .advise(format!("`medrgb models pull {known}`, {server}"))
-        }
+        EmbeddedSource::Known(known) => Check::new(
+            name,
+            State::Missing,
+            format!("{known} is not on this machine"),
+        )
+        .advise(format!("`medrgb models pull {known}`, {server}")),
     }
 }
 
@@ -252,10 +299,18 @@ fn encoder(models: &[Listed]) -> Check {
     }
     let pull = "`medrgb models pull medcpt` where the hub can be reached";
     if is_here(models, STAND_IN_ENCODER) {
-        return Check::ok("encoder", format!("{STAND_IN_ENCODER}, the stand-in for MedCPT")).advise(pull);
+        return Check::ok(
+            "encoder",
+            format!("{STAND_IN_ENCODER}, the stand-in for MedCPT"),
+        )
+        .advise(pull);
     }
-    Check::new("encoder", State::Missing, "no encoder is on this machine; search finds words only")
-        .advise("`medrgb models pull auto-encoder`")
+    Check::new(
+        "encoder",
+        State::Missing,
+        "no encoder is on this machine; search finds words only",
+    )
+    .advise("`medrgb models pull auto-encoder`")
 }
 
 /// Opens the run store if there is one.
@@ -291,7 +346,10 @@ mod tests {
         assert!(folder("data", dir.path()).detail.ends_with("writable"));
         let check = folder("data", &dir.path().join("a/b"));
         assert_eq!(check.state, State::Ok);
-        assert!(!dir.path().join("a").exists(), "the check itself made a folder");
+        assert!(
+            !dir.path().join("a").exists(),
+            "the check itself made a folder"
+        );
         let file = dir.path().join("file");
         std::fs::write(&file, "").unwrap();
         assert_eq!(folder("data", &file.join("x")).state, State::Failed);
@@ -306,7 +364,11 @@ mod tests {
         }
         assert_eq!(encoder(&models).state, State::Missing);
         let set = |models: &mut Vec<Listed>, name: &str| {
-            models.iter_mut().find(|model| model.name == name).unwrap().present = true;
+            models
+                .iter_mut()
+                .find(|model| model.name == name)
+                .unwrap()
+                .present = true;
         };
         set(&mut models, STAND_IN_ENCODER);
         assert!(encoder(&models).detail.contains("stand-in"));

@@ -144,7 +144,7 @@ fn a_first_visit() {
     session.press("\x1b");
     session.wait_for("Sufficiency scores");
     session.press("q");
-    session.wait_for("last reply");
+    session.wait_for("enter opens it");
     session.press("q");
     let status = session.wait_for_end();
     assert!(status.success(), "{status:?}");

@@ -270,7 +270,10 @@ fn detail(path: &Path, bytes: u64, entry: Option<&ModelEntry>) -> String {
         Some(name) => name.to_string_lossy().into_owned(),
         None => path.display().to_string(),
     };
-    match entry.and_then(|entry| entry.files.first()).and_then(|file| file.sha256) {
+    match entry
+        .and_then(|entry| entry.files.first())
+        .and_then(|file| file.sha256)
+    {
         Some(hash) => format!("{file} sha256:{hash}"),
         None => format!("{file}, {bytes} bytes"),
     }

@@ -125,11 +125,14 @@ fn wrap_from(text: &str, from: usize, width: usize, lines: &mut Vec<Range<usize>
     lines.push(start..text.len());
 }
 
+/// A growing text as it was wrapped last, with its lines.
+type Live = (String, Rc<Wrapped>);
+
 /// Wrapped lines kept between frames. A memory of a pure function, so views may fill it.
 #[derive(Debug, Default)]
 pub struct WrapCache {
     fixed: RefCell<HashMap<(u64, usize), Rc<Wrapped>>>,
-    live: RefCell<HashMap<(&'static str, usize), (String, Rc<Wrapped>)>>,
+    live: RefCell<HashMap<(&'static str, usize), Live>>,
 }
 
 /// More entries than a screen ever shows; the cache starts over beyond.
