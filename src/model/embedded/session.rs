@@ -1,7 +1,7 @@
 //! A model with its context: reads prompts, writes replies, remembers what it has read.
 
 use std::num::NonZeroU32;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use llama_cpp_2::DecodeError;
 use llama_cpp_2::context::LlamaContext;
@@ -16,12 +16,10 @@ use crate::model::embedded::loaded::{LoadedModel, backend, local};
 use crate::model::embedded::writer::Writer;
 use crate::model::{ChatRequest, Delta, FailureKind, ModelError, Reply, Timing, Usage, millis};
 
-/// Most tokens read between two looks at the cancellation flag.
-const MAX_CHUNK: usize = 128;
-/// Fewest: below this reading gets much slower per token.
-const MIN_CHUNK: usize = 8;
-/// How long a chunk should take, so that stopping is felt at once.
-const CHUNK_TIME: Duration = Duration::from_millis(120);
+/// Tokens read between two looks at the cancellation flag. Always the same and always from a multiple of
+/// itself: how many are read at once decides how sums are rounded, and the same request has to give the
+/// same reply however busy the machine is and whatever was asked before.
+const CHUNK: usize = 32;
 /// Contexts grow in steps of this many tokens.
 const CONTEXT_STEP: u32 = 2048;
 
@@ -41,7 +39,8 @@ pub struct Session<'m> {
     context: Option<LlamaContext<'m>>,
     /// The tokens that the context holds, in order.
     held: Vec<LlamaToken>,
-    chunk: usize,
+    /// How many of them were read as whole chunks of a prompt.
+    whole: usize,
 }
 
 /// Why a reply could not go on.
@@ -71,7 +70,7 @@ impl<'m> Session<'m> {
             limits,
             context: None,
             held: Vec::new(),
-            chunk: MIN_CHUNK * 2,
+            whole: 0,
         }
     }
 
@@ -147,10 +146,10 @@ impl<'m> Session<'m> {
         let size = needed
             .next_multiple_of(CONTEXT_STEP)
             .min(window.max(needed));
-        self.held.clear();
+        self.forget();
         // The old one first: two at once may not fit into memory.
         self.context = None;
-        let batch = MAX_CHUNK as u32;
+        let batch = CHUNK as u32;
         let parameters = LlamaContextParams::default()
             .with_n_ctx(NonZeroU32::new(size))
             .with_n_batch(batch)
@@ -176,12 +175,14 @@ impl<'m> Session<'m> {
             .ok_or_else(|| local("the model has no context"))
     }
 
-    /// Keeps what the context already holds of these tokens and drops the rest. The last token is
-    /// always read again: the first token of the reply is chosen by what comes out of it.
+    /// Keeps what the context already holds of these tokens and drops the rest: whole chunks of a prompt
+    /// only, see [`CHUNK`]. The last token is always read again, since the first token of the reply is
+    /// chosen by what comes out of it.
     fn keep_common(&mut self, tokens: &[LlamaToken]) -> Result<usize, ModelError> {
-        let most = tokens.len().saturating_sub(1);
+        let most = tokens.len().saturating_sub(1).min(self.whole);
         let pairs = self.held.iter().zip(tokens).take(most);
-        let mut common = pairs.take_while(|(held, token)| held == token).count();
+        let same = pairs.take_while(|(held, token)| held == token).count();
+        let mut common = same / CHUNK * CHUNK;
         if common < self.held.len() {
             let from = u32::try_from(common).unwrap_or(0);
             let context = self.context()?;
@@ -193,6 +194,7 @@ impl<'m> Session<'m> {
             }
         }
         self.held.truncate(common);
+        self.whole = common;
         Ok(common)
     }
 
@@ -211,23 +213,13 @@ impl<'m> Session<'m> {
                 return Err(Stop::Cancelled);
             }
             let at = self.held.len();
-            let end = total.min(at + self.chunk);
-            let began = Instant::now();
+            let end = total.min(at + CHUNK);
             self.decode(tokens.get(at..end).unwrap_or_default(), end == total)?;
-            self.adapt(end - at, began.elapsed());
+            if end - at == CHUNK {
+                self.whole = end;
+            }
         }
         Ok(())
-    }
-
-    /// Chooses the next chunk so that it takes about [`CHUNK_TIME`].
-    fn adapt(&mut self, tokens: usize, took: Duration) {
-        if tokens < self.chunk {
-            return;
-        }
-        let fitting = tokens as f64 * CHUNK_TIME.as_secs_f64() / took.as_secs_f64().max(1e-6);
-        // Grow by doubling at most: one fast chunk says little.
-        let fitting = (fitting as usize).min(self.chunk * 2);
-        self.chunk = (fitting / MIN_CHUNK * MIN_CHUNK).clamp(MIN_CHUNK, MAX_CHUNK);
     }
 
     /// Lets the model read tokens; afterwards the logits behind the last are there if `logits`.
@@ -262,6 +254,7 @@ impl<'m> Session<'m> {
     /// Starts from an empty context, after a failure that may have left anything in it.
     fn forget(&mut self) {
         self.held.clear();
+        self.whole = 0;
         if let Some(context) = &mut self.context {
             context.clear_kv_cache();
         }
@@ -292,7 +285,7 @@ impl<'m> Session<'m> {
             if writer.is_done() || writer.is_used_up() {
                 continue;
             }
-            for chunk in tokens.chunks(self.chunk.max(1)) {
+            for chunk in tokens.chunks(CHUNK) {
                 if cancel.is_cancelled() {
                     return Ok(Ending::Interrupted);
                 }
