@@ -13,6 +13,7 @@ use crate::data::prompts;
 use crate::domain::context::{Condition, Context, ContextDocument};
 use crate::domain::passage::Role;
 use crate::domain::prompt::{Prompt, Templates};
+use crate::domain::text::collapse;
 use crate::engine::instance::{Instance, InstanceError, instance};
 
 /// The value of `--question` that means every question.
@@ -186,7 +187,7 @@ fn document_line(document: &ContextDocument) -> String {
         let _ = write!(line, "   from question {question}");
     }
     if !document.title.is_empty() {
-        let _ = write!(line, "   {}", document.title);
+        let _ = write!(line, "   {}", collapse(&document.title));
     }
     line
 }

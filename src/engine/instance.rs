@@ -25,9 +25,7 @@ pub struct Instance {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum InstanceError {
     /// No such question.
-    #[error(
-        "no question has the id \"{0}\"; `medrgb` without arguments lists the ids of a dataset"
-    )]
+    #[error("no question has the id \"{0}\"; the explorer lists the ids of a dataset")]
     UnknownQuestion(String),
     /// The condition is impossible for this question.
     #[error(transparent)]

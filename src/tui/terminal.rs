@@ -237,7 +237,8 @@ pub fn watch(gone: impl FnOnce() + Send + 'static) {
                 // crossterm can read a terminal that is gone for ever inside one poll, so the loop may
                 // never hear of it. 129 is how a shell reports an end by SIGHUP.
                 std::thread::sleep(LAST_RESORT);
-                std::process::exit(129);
+                // SAFETY: ends the process at once, without handlers that could wait for a model's threads.
+                unsafe { libc::_exit(129) }
             }
         }
     });

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
 use crate::cli::common::{Environment, note, say, say_json, write_out};
-use crate::cli::condition::ConditionArgs;
+use crate::cli::condition::{ConditionArgs, instance_failure};
 use crate::data::prompts;
 use crate::data::store::{ReplyRecord, Store};
 use crate::domain::prompt::Templates;
@@ -128,7 +128,7 @@ fn request(args: &Args, environment: &Environment) -> Result<AskRequest, Failure
     };
     let dataset = args.condition.open_dataset()?;
     let instance = instance(&dataset, &templates, &args.condition.question, &condition)
-        .map_err(Failure::failed)?;
+        .map_err(|error| instance_failure(error, &dataset))?;
     let name = name_of(args, environment);
     let model = open_model(name, args.base_url.as_deref(), config, &environment.paths)
         .map_err(Failure::failed)?;

@@ -102,6 +102,7 @@ impl<'a> Reader<'a> {
         };
         let mut groups: Vec<(String, Vec<T>)> = Vec::new();
         let mut seen: HashSet<String> = HashSet::new();
+        let mut unknown: Vec<(String, usize)> = Vec::new();
         for (question_id, value) in parse(content)? {
             let place = format!("{}, question \"{question_id}\"", content.name);
             let Value::Array(items) = value else {
@@ -115,10 +116,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             if !self.questions.contains_key(&question_id) {
-                self.problems.push(format!(
-                    "{place}: no such question in {QUESTIONS}; {} left out",
-                    plural(items.len())
-                ));
+                unknown.push((place, items.len()));
                 continue;
             }
             if !seen.insert(question_id.clone()) {
@@ -141,8 +139,23 @@ impl<'a> Reader<'a> {
             }
             groups.push((question_id, records));
         }
+        self.problems.extend(unknown_questions(&unknown));
         Ok(groups)
     }
+}
+
+/// One sentence for all records of questions that were not read: after a broken `qa.jsonl` there can be
+/// thousands, which would bury what is really wrong.
+fn unknown_questions(unknown: &[(String, usize)]) -> Option<String> {
+    let (first, _) = unknown.first()?;
+    let records = plural(unknown.iter().map(|(_, records)| records).sum());
+    let others = match unknown.len() - 1 {
+        0 => String::new(),
+        others => format!(" (and {others} more of the file)"),
+    };
+    Some(format!(
+        "{first}{others}: not among the questions read from {QUESTIONS}; {records} left out"
+    ))
 }
 
 fn plural(count: usize) -> String {

@@ -218,7 +218,7 @@ fn a_line_that_is_not_utf8_is_left_out() {
 fn bad_records_of_the_maps_are_left_out_and_listed() {
     let docs = r#"{"q1":[{"id":"d1","content":"First."},{"id":"d1","content":"Again."},{"id":"d2"},{"id":"d3","content":7},"d4",{"id":"d5","content":" "},{"id":"d6","content":"x","source":1}],
         "q2":{"id":"d7"},"q9":[{"id":"d8","content":"Lost."},{"id":"d9","content":"Lost."}],"q1":[{"id":"d0","content":"Late."}]}"#;
-    let subs = r#"{"q1":[{"doc_id":"d1","question":"Which?"},{"doc_id":"d2","question":"?","answer":"x"}],"q8":[],"q9":[7]}"#;
+    let subs = r#"{"q1":[{"doc_id":"d1","question":"Which?"},{"doc_id":"d2","question":"?","answer":"x"}],"q8":[],"q9":[7],"q10":[1,2]}"#;
     let versions = r#"{"q1":[{"original_id":"d1","new_answer":null,"edited_document":"x"},{"original_id":"d1","new_answer":"y","edited_document":"z"}]}"#;
     let dataset = open(&[
         (QUESTIONS, QA.as_bytes()),
@@ -237,12 +237,12 @@ fn bad_records_of_the_maps_are_left_out_and_listed() {
     DIR/signal_docs.json, question "q1", record 6: field "content" is empty; left out
     DIR/signal_docs.json, question "q1", record 7: field "source" is a number, but "offline" or "online" is expected; left out
     DIR/signal_docs.json, question "q2": expected a list of records, found an object; left out
-    DIR/signal_docs.json, question "q9": no such question in qa.jsonl; 2 records left out
     DIR/signal_docs.json, question "q1": stands twice in the file; 1 record of the second left out
+    DIR/signal_docs.json, question "q9": not among the questions read from qa.jsonl; 2 records left out
     DIR/signal_docs.json, question "q1": document id "d1" stands twice; the second is left out
     DIR/subqa_pairs.json, question "q1", record 1: field "answer" is missing; left out
     DIR/subqa_pairs.json, question "q1", record 2: doc_id "d2" is not the id of one of the question's documents in signal_docs.json; left out
-    DIR/subqa_pairs.json, question "q9": no such question in qa.jsonl; 1 record left out
+    DIR/subqa_pairs.json, question "q9" (and 1 more of the file): not among the questions read from qa.jsonl; 3 records left out
     DIR/counterfactual_docs.json, question "q1", record 1: field "new_answer" is null, but a text is expected; left out
     "#);
 }

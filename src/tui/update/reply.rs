@@ -3,12 +3,14 @@
 use std::rc::Rc;
 
 use crate::data::store::ReplyRecord;
+use crate::tui::app::instance::Panel;
 use crate::tui::app::reply::{Phase, ReplyState, Verdict, caution};
 use crate::tui::app::{App, ModelState, Ticket};
 use crate::tui::command::Command;
 use crate::tui::effects::{AskParts, Effect};
 use crate::tui::message::ReplyEvent;
 use crate::tui::theme::Tone;
+use crate::tui::view;
 use crate::tui::widgets::text::Rich;
 
 /// Asks the model the instance on screen.
@@ -61,8 +63,13 @@ pub(super) fn ask(app: &mut App) -> Vec<Effect> {
         reply.caution = caution(identity);
     }
     app.replies.running = Some(reply);
+    // On a small screen the reply has a page of its own: asking must be seen to do something.
+    let hidden = !view::instance::shows(app, Panel::Reply);
     if let Some(state) = &mut app.instance {
         state.follow = true;
+        if hidden {
+            state.focus = Panel::Reply;
+        }
     }
     vec![Effect::Ask(Box::new(AskParts {
         ticket,

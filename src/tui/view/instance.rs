@@ -277,6 +277,13 @@ pub fn focusable(app: &App) -> Vec<Panel> {
         .collect()
 }
 
+/// Whether a panel is on screen.
+pub fn shows(app: &App, panel: Panel) -> bool {
+    app.instance
+        .as_ref()
+        .is_some_and(|state| layout(app, state).area(panel).is_some())
+}
+
 /// The panel at a place on screen.
 pub fn panel_at(app: &App, at: Position) -> Option<Panel> {
     let layout = layout(app, app.instance.as_ref()?);
