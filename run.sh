@@ -83,7 +83,7 @@ tools() {
 open() {
   tools
   if [ ! -x target/release/medrgb ]; then
-    say "building in release mode: about 10 to 20 minutes on two cores the first time, seconds afterwards …"
+    say "building in release mode: plan for half an hour on two cores the first time, a minute or two afterwards …"
   fi
   cargo build --release --locked
   if [ -z "${MEDRGB_SKIP_MODELS:-}" ]; then
