@@ -6,11 +6,13 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::cli::Failure;
-use crate::cli::common::{Environment, say, say_json};
+use crate::cli::common::{Environment, say, say_json, variable};
 use crate::cli::models::{Listed, listed};
 use crate::data::store::Store;
+use crate::engine::models::{models_dir, store_file};
 use crate::model::fetch::HubSettings;
-use crate::model::registry::{DEFAULT_CHAT, MEDCPT, STAND_IN_ENCODER, models_dir};
+use crate::model::registry::{MEDCPT, STAND_IN_ENCODER};
+use crate::model::select::{EmbeddedSource, Selected, resolve};
 
 /// Arguments of `medrgb doctor`.
 #[derive(Debug, clap::Args)]
@@ -22,9 +24,6 @@ pub struct Args {
     #[arg(long)]
     online: bool,
 }
-
-/// Name of the run store in the data folder.
-const STORE_FILE: &str = "runs.sqlite";
 
 /// How a thing is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -77,11 +76,11 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     checks.extend(folders(environment));
     checks.push(terminal());
     checks.extend(backends());
-    let models = listed(&models_dir(&environment.paths.cache));
+    let models = listed(&models_dir(&environment.paths));
     checks.extend(local_models(&models));
     checks.push(chat_model(environment, &models));
     checks.push(encoder(&models));
-    checks.push(store(&environment.paths.data));
+    checks.push(store(&store_file(&environment.paths)));
     if args.online {
         checks.push(hub());
     }
@@ -259,33 +258,38 @@ fn is_here(models: &[Listed], name: &str) -> bool {
 /// Which model `ask` and the explorer would use.
 fn chat_model(environment: &Environment, models: &[Listed]) -> Check {
     let wanted = environment.config.model.as_str();
-    let name = match wanted.split_once(':') {
-        _ if environment.config.models.contains_key(wanted) => {
-            return Check::ok("chat model", format!("{wanted}, from the configuration"));
+    let name = "chat model";
+    let spec = match resolve(wanted, None, &environment.config, &variable) {
+        Ok(Selected::Embedded(spec)) => spec,
+        Ok(Selected::Http(_)) => {
+            return Check::ok(name, format!("{wanted}, on a server (not asked here)"));
         }
-        None if wanted == "embedded" => DEFAULT_CHAT,
-        Some(("embedded", name)) => name,
-        _ => return Check::ok("chat model", wanted),
+        Ok(Selected::Replay(run)) => return Check::ok(name, format!("replay of the run {run}")),
+        Err(error) => return Check::new(name, State::Failed, error.to_string()),
     };
+    let server = "or name a model on a server with --model or `model` in the configuration";
     if !cfg!(feature = "embedded") {
-        return Check::new(
-            "chat model",
+        let detail = format!("{wanted}, but this program was built without embedded models");
+        return Check::new(name, State::Missing, detail)
+            .advise(format!("build with the feature \"embedded\", {server}"));
+    }
+    match &spec.source {
+        EmbeddedSource::File(path) if path.is_file() => Check::ok(name, path.display().to_string()),
+        EmbeddedSource::File(path) => Check::new(
+            name,
+            State::Failed,
+            format!("{} is not there", path.display()),
+        ),
+        EmbeddedSource::Known(known) if is_here(models, known) => {
+            Check::ok(name, format!("{known}, embedded"))
+        }
+        EmbeddedSource::Known(known) => Check::new(
+            name,
             State::Missing,
-            format!("{wanted}, but this program was built without embedded models"),
+            format!("{known} is not on this machine"),
         )
-        .advise("name a model on a server with `model = \"…\"` in the configuration or --model");
+        .advise(format!("`medrgb models pull {known}`, {server}")),
     }
-    if Path::new(name).is_file() || is_here(models, name) {
-        return Check::ok("chat model", format!("{name}, embedded"));
-    }
-    Check::new(
-        "chat model",
-        State::Missing,
-        format!("{name} is not on this machine"),
-    )
-    .advise(format!(
-        "`medrgb models pull {name}`, or name a model on a server with --model"
-    ))
 }
 
 /// Which encoder `auto` means.
@@ -310,12 +314,11 @@ fn encoder(models: &[Listed]) -> Check {
 }
 
 /// Opens the run store if there is one.
-fn store(data: &Path) -> Check {
-    let path = data.join(STORE_FILE);
+fn store(path: &Path) -> Check {
     if !path.exists() {
         return Check::ok("run store", format!("{}, made when needed", path.display()));
     }
-    match Store::open(&path) {
+    match Store::open(path) {
         Ok(_) => Check::ok("run store", path.display().to_string()),
         Err(error) => Check::new("run store", State::Failed, error.to_string()),
     }

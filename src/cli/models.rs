@@ -10,11 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
 use crate::cli::common::{Environment, note, say, say_json};
+use crate::engine::models::models_dir;
 use crate::model::fetch::{
     self, FetchError, Fetched, HubCaches, Progress, Settings, Verified, locate, origin,
 };
 use crate::model::registry::{
-    self, DEFAULT_CHAT, MEDCPT, MODELS, ModelEntry, STAND_IN_ENCODER, find, models_dir,
+    self, DEFAULT_CHAT, MEDCPT, MODELS, ModelEntry, STAND_IN_ENCODER, find,
 };
 
 mod check_values;
@@ -73,7 +74,7 @@ const AUTO_ENCODER: &str = "auto-encoder";
 /// # Errors
 /// [`Failure`] with one clear sentence.
 pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
-    let folder = models_dir(&environment.paths.cache);
+    let folder = models_dir(&environment.paths);
     match args.action {
         Action::List { json } => list(&folder, json),
         Action::Pull {

@@ -125,8 +125,8 @@ pub fn fingerprint(info: &EncoderInfo) -> Key {
         b"embeddings 1".as_slice(),
         info.weights_sha256.as_bytes(),
         format!(
-            "{} tokens, {:?}, normalised: {}, {} dimensions",
-            info.max_tokens, info.pooling, info.normalized, info.dim
+            "{} tokens, {:?}, normalised: {}, pairs: {}, {} dimensions",
+            info.max_tokens, info.pooling, info.normalized, info.pair_input, info.dim
         )
         .as_bytes(),
     ])

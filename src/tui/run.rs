@@ -102,7 +102,8 @@ struct Loop {
     dirty: bool,
 }
 
-/// What woke the loop.
+/// What woke the loop. It lives on the stack for one turn, so the size of a message costs nothing.
+#[allow(clippy::large_enum_variant)]
 enum Wake {
     Input(Option<std::io::Result<Event>>),
     Message(Option<Message>),

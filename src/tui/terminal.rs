@@ -210,7 +210,12 @@ fn stop_process_group() {
 #[cfg(not(unix))]
 fn stop_process_group() {}
 
-/// Calls `gone` once the terminal has hung up. Waits in the kernel on a thread of its own: no polling.
+/// How long the loop has to end by itself after the terminal has hung up.
+#[cfg(unix)]
+const LAST_RESORT: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// Calls `gone` once the terminal has hung up, and ends the process if that does not. Waits in the kernel on
+/// a thread of its own: no polling.
 #[cfg(unix)]
 #[allow(unsafe_code)]
 pub fn watch(gone: impl FnOnce() + Send + 'static) {
@@ -228,7 +233,11 @@ pub fn watch(gone: impl FnOnce() + Send + 'static) {
             let interrupted =
                 count < 0 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
             if !interrupted {
-                return gone();
+                gone();
+                // crossterm can read a terminal that is gone for ever inside one poll, so the loop may
+                // never hear of it. 129 is how a shell reports an end by SIGHUP.
+                std::thread::sleep(LAST_RESORT);
+                std::process::exit(129);
             }
         }
     });

@@ -270,13 +270,12 @@ fn the_service_answers_bm25_first_and_all_lists_when_ready() {
         question_id: Some("q12".into()),
     });
     let deadline = Instant::now() + Duration::from_secs(120);
-    let (mut ready, mut last) = (0, None);
+    let mut ready = 0;
+    let mut last: Option<Box<medrgb::engine::search::SearchResults>> = None;
     while ready == 0
         || last
             .as_ref()
-            .is_none_or(|results: &Box<medrgb::engine::search::SearchResults>| {
-                results.lists[0].1.is_err()
-            })
+            .is_none_or(|results| results.lists[0].1.is_err())
     {
         assert!(Instant::now() < deadline);
         match inbox.blocking_recv().unwrap().1 {

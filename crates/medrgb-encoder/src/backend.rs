@@ -261,7 +261,7 @@ fn wgpu() -> Result<Found, String> {
     use wgpu::DeviceType;
 
     let software = std::env::var_os(ALLOW_SOFTWARE).is_some_and(|value| value == "1");
-    let infos = crate::quiet::catch(|| silently(adapters))?;
+    let infos = crate::quiet::silently(adapters)?;
     let rank = |kind| match kind {
         DeviceType::DiscreteGpu => Some((0, WgpuDevice::DiscreteGpu(0))),
         DeviceType::IntegratedGpu => Some((1, WgpuDevice::IntegratedGpu(0))),
@@ -311,33 +311,6 @@ fn block_on<F: Future>(future: F) -> F::Output {
         }
         std::thread::yield_now();
     }
-}
-
-/// Runs `f` with standard error led into nothing: Vulkan drivers write their complaints there.
-#[cfg(all(feature = "wgpu", unix))]
-fn silently<T>(f: impl FnOnce() -> T) -> T {
-    use std::os::fd::AsFd;
-
-    // One at a time, else a second caller would save the first one's nothing as the real thing.
-    static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _one = ONE
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let nothing = std::fs::OpenOptions::new().write(true).open("/dev/null");
-    let saved = rustix::io::fcntl_dupfd_cloexec(std::io::stderr().as_fd(), 3);
-    let (Ok(nothing), Ok(saved)) = (nothing, saved) else {
-        return f();
-    };
-    // If either fails, standard error is as it was, or lost; there is nothing left to tell it to.
-    let _ = rustix::stdio::dup2_stderr(&nothing);
-    let value = f();
-    let _ = rustix::stdio::dup2_stderr(&saved);
-    value
-}
-
-#[cfg(all(feature = "wgpu", not(unix)))]
-fn silently<T>(f: impl FnOnce() -> T) -> T {
-    f()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Panics of GPU libraries, turned into errors without a word on the terminal.
+//! Panics and complaints of GPU libraries, kept off the terminal.
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
@@ -27,6 +27,35 @@ pub(crate) fn catch<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     let result = panic::catch_unwind(AssertUnwindSafe(f));
     WATCHED.fetch_sub(1, Ordering::SeqCst);
     result.map_err(|payload| message(payload.as_ref()))
+}
+
+/// Like [`catch`], with standard error led into nothing as well: Vulkan drivers write complaints
+/// there when they start. For short work only, since nobody else can write there meanwhile.
+#[cfg(all(any(feature = "wgpu", feature = "cuda"), unix))]
+pub(crate) fn silently<T>(f: impl FnOnce() -> T) -> Result<T, String> {
+    use std::os::fd::AsFd;
+
+    // One at a time, else a second caller would save the first one's nothing as the real thing.
+    static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _one = ONE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let nothing = std::fs::OpenOptions::new().write(true).open("/dev/null");
+    let saved = rustix::io::fcntl_dupfd_cloexec(std::io::stderr().as_fd(), 3);
+    let (Ok(nothing), Ok(saved)) = (nothing, saved) else {
+        return catch(f);
+    };
+    // If one fails, standard error is as it was, or lost: there is nothing left to tell it to.
+    let _ = rustix::stdio::dup2_stderr(&nothing);
+    let value = catch(f);
+    let _ = rustix::stdio::dup2_stderr(&saved);
+    value
+}
+
+/// Like [`catch`]: drivers of other systems write nothing.
+#[cfg(all(any(feature = "wgpu", feature = "cuda"), not(unix)))]
+pub(crate) fn silently<T>(f: impl FnOnce() -> T) -> Result<T, String> {
+    catch(f)
 }
 
 /// The first line of a panic's message.

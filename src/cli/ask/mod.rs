@@ -50,7 +50,7 @@ pub struct Args {
     pub max_tokens: Option<u32>,
 
     /// Sampling temperature; 0 is greedy
-    #[arg(long, value_name = "T", value_parser = temperature)]
+    #[arg(long, value_name = "T", value_parser = temperature, allow_negative_numbers = true)]
     pub temperature: Option<f64>,
 
     /// Name of the run that the reply is stored under

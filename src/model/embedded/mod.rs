@@ -17,6 +17,7 @@ use crate::model::embedded::session::Limits;
 use crate::model::embedded::worker::{Event, Job, Worker};
 use crate::model::fetch::{HubCaches, locate};
 use crate::model::registry::{self, ModelEntry, Purpose};
+use crate::model::select::{EmbeddedSource, EmbeddedSpec};
 use crate::model::{
     BackendKind, ChatModel, ChatRequest, Delta, FailureKind, ModelError, ModelIdentity, Reply,
     Timing, Usage, millis,
@@ -32,8 +33,6 @@ mod worker;
 mod writer;
 
 pub use sampling::REPEAT_PENALTY;
-
-use crate::model::select::{EmbeddedSource, EmbeddedSpec};
 
 /// Window where neither the config nor the model sets a smaller one: beyond it a prompt takes
 /// minutes on a processor and the context hundreds of megabytes.

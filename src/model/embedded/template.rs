@@ -6,8 +6,9 @@ use minijinja_contrib::pycompat;
 
 use crate::domain::prompt::Prompt;
 
-/// What most small models were trained with; used where a file brings no template that works.
-const CHATML: &str = "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n";
+/// What most small models were trained with; used where a file brings no template that works. Its last line
+/// end is an expression, since Jinja drops one that ends a template.
+const CHATML: &str = "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant{{ '\\n' }}";
 
 /// A prompt as the model reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,9 +69,8 @@ fn chatml(prompt: &Prompt) -> String {
 fn fill(template: &str, bos: &str, eos: &str, messages: &[(&str, &str)]) -> Result<String, Error> {
     let mut environment = Environment::new();
     // As the Python library sets its Jinja up for chat templates.
-    let syntax = SyntaxConfig::builder()
-        .trim_blocks(true)
-        .lstrip_blocks(true);
+    let mut syntax = SyntaxConfig::builder();
+    syntax.trim_blocks(true).lstrip_blocks(true);
     environment.set_syntax(syntax.build()?);
     environment.set_unknown_method_callback(pycompat::unknown_method_callback);
     environment.add_function("raise_exception", raise_exception);

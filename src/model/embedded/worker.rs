@@ -2,7 +2,7 @@
 //! starts afresh after a panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -100,7 +100,7 @@ impl Drop for Worker {
 
 /// Serves until nobody can send any more. A panic drops the model and the next job loads it again;
 /// the job at hand hears of it because its channel closes without an end.
-fn run(path: &PathBuf, limits: Limits, inbox: &Receiver<Job>) {
+fn run(path: &Path, limits: Limits, inbox: &Receiver<Job>) {
     while let Ok(first) = inbox.recv() {
         // Whatever was half done is dropped with the model, so nothing broken can be seen later.
         let served = catch_unwind(AssertUnwindSafe(|| serve(path, limits, inbox, first)));
@@ -112,7 +112,7 @@ fn run(path: &PathBuf, limits: Limits, inbox: &Receiver<Job>) {
 
 /// Loads the model for the first job and serves it and those after it. Comes back if loading
 /// failed, so that the next job tries again (the file may have been fetched in the meantime).
-fn serve(path: &PathBuf, limits: Limits, inbox: &Receiver<Job>, first: Job) {
+fn serve(path: &Path, limits: Limits, inbox: &Receiver<Job>, first: Job) {
     let _ = first
         .events
         .blocking_send(Event::Delta(Delta::Status("loading model".into())));

@@ -164,7 +164,11 @@ fn columns(app: &App, width: usize) -> Columns {
     };
     let id = longest(
         |entry| entry.id.chars().count(),
-        if width < 70 { 8 } else { 24 },
+        match width {
+            0..50 => 8,
+            50..90 => 16,
+            _ => 24,
+        },
     )
     .max(2);
     let part = if width < 90 {
@@ -173,12 +177,12 @@ fn columns(app: &App, width: usize) -> Columns {
         longest(|entry| entry.part.chars().count(), 14)
     };
     // Without a reply yet there is nothing to say in words.
-    let outcome = if width < 70 || app.browse.outcomes.is_empty() {
+    let outcome = if width < 60 || app.browse.outcomes.is_empty() {
         1
     } else {
         14
     };
-    let counts = if width < 70 { 0 } else { 15 };
+    let counts = if width < 80 { 0 } else { 15 };
     let gaps = 2 + 2 + if part > 0 { 2 } else { 0 } + if counts > 0 { 2 } else { 0 };
     Columns {
         outcome,

@@ -504,7 +504,7 @@ fn header(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
         if wide {
             left.push(Span::raw("   "));
             left.extend(draw);
-            bar(app, first, buffer, left, model(app, 52));
+            bar(app, first, buffer, left, model(app, usize::from(area.width) / 3));
         } else {
             bar(app, first, buffer, left, Vec::new());
         }

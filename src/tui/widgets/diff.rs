@@ -83,9 +83,9 @@ fn join_small_islands(pieces: Vec<(ChangeTag, String)>) -> Vec<(ChangeTag, Strin
             ChangeTag::Delete => deleted.push_str(&text),
             ChangeTag::Insert => inserted.push_str(&text),
             ChangeTag::Equal => {
-                let island = !text.chars().any(char::is_alphanumeric)
-                    && !(deleted.is_empty() || inserted.is_empty())
-                    && index + 1 < last;
+                let words = text.chars().any(char::is_alphanumeric);
+                let one_sided = deleted.is_empty() || inserted.is_empty();
+                let island = !words && !one_sided && index + 1 < last;
                 if island {
                     deleted.push_str(&text);
                     inserted.push_str(&text);

@@ -112,9 +112,8 @@ impl Runner for Cpu {
             let result = work.collect(&receiver, deliver);
             work.stop.store(true, Ordering::Relaxed);
             // Joined here, or the scope itself would panic with a worker that did.
-            let sound = workers
-                .into_iter()
-                .fold(true, |sound, worker| worker.join().is_ok() && sound);
+            let ends: Vec<_> = workers.into_iter().map(|worker| worker.join()).collect();
+            let sound = ends.iter().all(Result::is_ok);
             if sound {
                 result
             } else {

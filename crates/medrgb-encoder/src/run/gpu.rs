@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use burn_tensor::Tensor;
 use burn_tensor::backend::Backend as BurnBackend;
 
 use super::{Deliver, Runner};
@@ -52,8 +53,10 @@ impl<B: BurnBackend> Gpu<B> {
         pooling: Pooling,
         device: B::Device,
     ) -> Result<Self, EncoderError> {
-        let model = quiet::catch(|| Bert::load(weights, config, pooling, device))
-            .map_err(|reason| EncoderError::Device { backend, reason })??;
+        let failed = |reason| EncoderError::Device { backend, reason };
+        start::<B>(&device).map_err(failed)?;
+        let model =
+            quiet::catch(|| Bert::load(weights, config, pooling, device)).map_err(failed)??;
         let gpu = Self {
             model,
             backend,
@@ -112,6 +115,13 @@ impl<B: BurnBackend> Runner for Gpu<B> {
         }
         Ok(())
     }
+}
+
+/// Starts the device, which is when drivers write what they have to say.
+fn start<B: BurnBackend>(device: &B::Device) -> Result<(), String> {
+    quiet::silently(|| Tensor::<B, 1>::from_data([0f32], device).try_into_data())?
+        .map(drop)
+        .map_err(|error| error.to_string())
 }
 
 /// The budget after a batch of `budget` rows took `time`.

@@ -141,7 +141,7 @@ impl<'a> Machine<'a> {
             b'}' => self.stack.push(Item::Dict(Vec::new())),
             b']' | b')' => self.stack.push(Item::List(Vec::new())),
             b't' | b'l' => {
-                let items = self.to_mark()?;
+                let items = self.above_mark()?;
                 self.stack.push(Item::List(items));
             }
             0x85..=0x87 => {
@@ -153,7 +153,7 @@ impl<'a> Machine<'a> {
                 self.extend_list(items)?;
             }
             b'e' => {
-                let items = self.to_mark()?;
+                let items = self.above_mark()?;
                 self.extend_list(items)?;
             }
             b's' => {
@@ -161,7 +161,7 @@ impl<'a> Machine<'a> {
                 self.extend_dict(items)?;
             }
             b'u' => {
-                let items = self.to_mark()?;
+                let items = self.above_mark()?;
                 self.extend_dict(items)?;
             }
             b'q' | b'r' | b'h' | b'j' | 0x94 => self.memo(code)?,
@@ -306,7 +306,7 @@ impl<'a> Machine<'a> {
     }
 
     /// The values above the topmost mark, which goes too.
-    fn to_mark(&mut self) -> Result<Vec<Item>, PickleError> {
+    fn above_mark(&mut self) -> Result<Vec<Item>, PickleError> {
         let mark = self
             .stack
             .iter()
