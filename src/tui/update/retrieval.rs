@@ -171,6 +171,13 @@ pub(super) fn on_search(app: &mut App, ticket: Ticket, news: SearchNews) {
     app.retrieval.lists = news.lists;
     app.retrieval.signal = news.signal;
     app.retrieval.recall = news.recall;
+    // Without an encoder only one list has hits: that is the one to read.
+    let focus = app.retrieval.focus;
+    if app.retrieval.hits(focus) == 0
+        && let Some(list) = (0..METHODS.len()).find(|&list| app.retrieval.hits(list) > 0)
+    {
+        app.retrieval.focus = list;
+    }
     keep_visible(app);
 }
 

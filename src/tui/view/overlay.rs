@@ -1,5 +1,7 @@
 //! What lies over a screen: help, palette, problems, prompt.
 
+use std::rc::Rc;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -12,6 +14,7 @@ use crate::tui::view::chrome::{inside, panel, span};
 use crate::tui::view::{palette, screen_area};
 use crate::tui::widgets::flow::Flow;
 use crate::tui::widgets::line::fit;
+use crate::tui::widgets::text::Rich;
 
 /// Where the overlay lies.
 fn area(app: &App) -> Rect {
@@ -100,27 +103,14 @@ fn help(app: &App, width: u16) -> Flow {
     {
         let keys = app.keymap.keys(row.command).join(" ");
         let narrow = width < 60;
-        let mut spans = vec![span(
-            theme,
-            fit(&keys, if narrow { 14 } else { 18 }),
-            Tone::Key,
-        )];
-        if !narrow {
-            spans.push(span(theme, fit(row.name, 19), Tone::Faint));
-        }
-        spans.push(span(theme, row.help, Tone::Text));
-        let spans = spans
-            .iter()
-            .map(|span| span.content.to_string())
-            .collect::<Vec<_>>();
-        let tones = if narrow {
-            vec![Tone::Key, Tone::Text]
-        } else {
-            vec![Tone::Key, Tone::Faint, Tone::Text]
-        };
-        let pieces = spans.iter().map(String::as_str).zip(tones);
-        let rich = std::rc::Rc::new(crate::tui::widgets::text::Rich::build(pieces));
-        flow.text(&app.wraps, rich, 0);
+        let (keys_width, name_width) = if narrow { (14, 0) } else { (18, 19) };
+        let head = Line::from(vec![
+            span(theme, fit(&keys, keys_width), Tone::Key),
+            span(theme, fit(row.name, name_width), Tone::Faint),
+        ]);
+        let indent = u16::try_from(keys_width + name_width).unwrap_or(0);
+        let rich = Rc::new(Rich::plain(row.help, Tone::Text));
+        flow.beside(&app.wraps, head, indent, rich);
     }
     flow.gap();
     let config =

@@ -142,15 +142,15 @@ fn raw(app: &App, reply: &ReplyState, flow: &mut Flow) {
 
 /// A named part: the name at the left, wrapped text beside it.
 fn part(app: &App, flow: &mut Flow, name: &str, pieces: &[(String, Tone)]) {
-    let width = usize::from(NAME);
-    let mut all = vec![(format!("{name:<width$}"), Tone::Faint)];
-    all.extend(pieces.iter().cloned());
+    let pieces = pieces.iter().map(|(text, tone)| (text.as_str(), *tone));
     if flow.width() < 40 {
         // Too narrow for two columns: the name leads the text.
-        all[0].0 = format!("{name}: ");
+        let name = format!("{name}: ");
+        let all = [(name.as_str(), Tone::Faint)].into_iter().chain(pieces);
+        return flow.text(&app.wraps, Rc::new(Rich::build(all)), 0);
     }
-    let pieces = all.iter().map(|(text, tone)| (text.as_str(), *tone));
-    flow.text(&app.wraps, Rc::new(Rich::build(pieces)), 0);
+    let head = Line::from(span(&app.theme, name.to_owned(), Tone::Faint));
+    flow.beside(&app.wraps, head, NAME, Rc::new(Rich::build(pieces)));
 }
 
 /// A long text under its name.

@@ -18,6 +18,8 @@ enum Item {
         rich: Rc<Rich>,
         wrapped: Rc<Wrapped>,
         indent: u16,
+        /// Stands left of the first row, in the indent.
+        head: Line<'static>,
     },
 }
 
@@ -85,6 +87,19 @@ impl Flow {
         self.push(rich, wrapped, indent);
     }
 
+    /// Adds a wrapped text with a head at its left: `head` takes the first `indent` columns.
+    pub fn beside(&mut self, cache: &WrapCache, head: Line<'static>, indent: u16, rich: Rc<Rich>) {
+        let width = usize::from(self.width.saturating_sub(indent));
+        let wrapped = cache.wrap(&rich, width);
+        self.rows += wrapped.lines.len();
+        self.items.push(Item::Text {
+            rich,
+            wrapped,
+            indent,
+            head,
+        });
+    }
+
     /// Adds a short text in one tone, wrapped.
     pub fn say(&mut self, cache: &WrapCache, text: &str, tone: Tone) {
         self.text(cache, Rc::new(Rich::plain(text, tone)), 0);
@@ -96,6 +111,7 @@ impl Flow {
             rich,
             wrapped,
             indent,
+            head: Line::default(),
         });
     }
 
@@ -121,8 +137,12 @@ impl Flow {
                     rich,
                     wrapped,
                     indent,
+                    head,
                 } => {
                     let indent = (*indent).min(area.width);
+                    if skip == 0 {
+                        buffer.set_line(area.left(), y, head, indent);
+                    }
                     for range in &wrapped.lines[skip..] {
                         if y >= area.bottom() {
                             return;
