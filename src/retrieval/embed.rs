@@ -10,8 +10,10 @@ use crate::retrieval::sealed::{self, Key, Opened};
 use crate::retrieval::{CorpusDocument, RetrievalError};
 
 const MAGIC: &[u8; 8] = b"MEDRGBEM";
-/// Documents of the first step; later steps grow until they take [`STEP`].
-const FIRST_STEP: usize = 64;
+/// Documents of the first step; later steps grow or shrink until they take about [`STEP`].
+const FIRST_STEP: usize = 16;
+/// Documents of a step at least: fewer would only cost.
+const SMALLEST_STEP: usize = 8;
 /// Documents of a step at most.
 const LARGEST_STEP: usize = 8192;
 /// How much work a kill may cost, about.
@@ -214,9 +216,7 @@ impl Filler {
             if progress(finished).is_break() && !rest.is_empty() {
                 return Err(RetrievalError::cancelled());
             }
-            if started.elapsed() < STEP / 2 {
-                step = (step * 2).min(LARGEST_STEP);
-            }
+            step = next_step(step, started.elapsed());
         }
         Ok(())
     }
@@ -239,6 +239,17 @@ impl Filler {
         }
         self.put(positions, data);
         Ok(())
+    }
+}
+
+/// Documents of the next step, by what this one took.
+fn next_step(step: usize, took: Duration) -> usize {
+    if took < STEP / 2 {
+        (step * 2).min(LARGEST_STEP)
+    } else if took > STEP * 2 {
+        (step / 2).max(SMALLEST_STEP)
+    } else {
+        step
     }
 }
 
@@ -334,6 +345,15 @@ mod tests {
             assert!(notes[0].contains("encoded again"), "{}", notes[0]);
             assert_eq!(std::fs::read(&path).unwrap(), whole);
         }
+    }
+
+    #[test]
+    fn steps_grow_on_fast_machines_and_shrink_on_slow_ones() {
+        assert_eq!(next_step(16, Duration::from_secs(1)), 32);
+        assert_eq!(next_step(32, Duration::from_secs(5)), 32);
+        assert_eq!(next_step(32, Duration::from_secs(60)), 16);
+        assert_eq!(next_step(8, Duration::from_secs(60)), SMALLEST_STEP);
+        assert_eq!(next_step(LARGEST_STEP, Duration::ZERO), LARGEST_STEP);
     }
 
     #[test]
