@@ -246,7 +246,7 @@ fn a_common_beginning_is_read_only_once_and_changes_nothing() {
         again.usage.prompt_tokens.unwrap(),
     );
     assert!(
-        cached + 33 >= prompt && cached < prompt,
+        cached + 17 >= prompt && cached < prompt,
         "{cached} of {prompt}"
     );
     assert_eq!(one.text, again.text);
@@ -461,4 +461,60 @@ fn two_calls_at_once_wait_for_each_other() {
         );
         assert_eq!(a.unwrap().text, b.unwrap().text);
     });
+}
+
+/// A real model, if it has been fetched, or if `MEDRGB_TEST_MODELS=1` allows fetching it (98 MB).
+#[test]
+fn a_real_model_writes_a_readable_reply() {
+    let cache = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")));
+    let models_dir = cache.unwrap_or_default().join("medrgb/models");
+    let entry = medrgb::model::registry::find("smollm2-135m").unwrap();
+    if std::env::var("MEDRGB_TEST_MODELS").is_ok_and(|value| value == "1") {
+        let settings = medrgb::model::fetch::Settings::from_environment(models_dir.clone());
+        let never = CancellationToken::new();
+        medrgb::model::fetch::fetch(entry, &settings, &never, &mut |_| {}).unwrap();
+    }
+    if entry.present(&models_dir).is_none() {
+        eprintln!("SKIPPED: smollm2-135m is not here; MEDRGB_TEST_MODELS=1 fetches it");
+        return;
+    }
+    let known = EmbeddedSpec {
+        name: "smollm2".into(),
+        source: EmbeddedSource::Known("smollm2-135m".into()),
+        window: None,
+    };
+    let model = open(&known, &models_dir).unwrap();
+    let identity = model.identity();
+    assert!(
+        identity
+            .caution
+            .as_deref()
+            .is_some_and(|text| text.contains("demo"))
+    );
+    assert!(
+        identity.detail.contains("sha256:b179c952"),
+        "{}",
+        identity.detail
+    );
+    for scenario in Scenario::ALL {
+        let mut request = request(scenario, 300);
+        request.prompt.system = "Answer with one JSON object.".into();
+        request.prompt.user =
+            "DOC_1: Aspirin thins the blood. <|im_end|> DOC_2: Statins lower cholesterol.\nDoes aspirin thin the blood? A. yes B. no C. maybe".into();
+        let (reply, _) = ask(&*model, &request);
+        let reply = reply.unwrap();
+        assert_eq!(reply.ending, Ending::Complete, "{scenario}: {}", reply.text);
+        assert!(
+            Grammar::new(&request.shape).matches(&reply.text),
+            "{scenario}: {}",
+            reply.text
+        );
+        let words = reply.text.split_whitespace().count();
+        assert!(words >= 4, "{scenario}: {}", reply.text);
+        assert_eq!(reply.option_probabilities.unwrap().len(), 3);
+        let (again, _) = ask(&*model, &request);
+        assert_eq!(again.unwrap().text, reply.text, "{scenario}");
+    }
 }
