@@ -5,10 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::cli::Failure;
-use crate::cli::common::Environment;
+use crate::cli::common::{Environment, templates};
 use crate::cli::encoder;
-use crate::data::prompts;
-use crate::domain::prompt::Templates;
 use crate::engine::models::{open_model, store_file};
 use crate::model::select::sampling;
 use crate::tui::{FindEncoder, ModelChoice, Setup, Source};
@@ -22,10 +20,7 @@ const RUN: &str = "explorer";
 /// [`Failure`] when there is no terminal, or a prompt template of the user's is broken.
 pub fn run(path: Option<PathBuf>, environment: &Environment) -> Result<(), Failure> {
     let (config, paths) = (&environment.config, &environment.paths);
-    let templates = match &config.prompts {
-        Some(folder) => prompts::open(folder).map_err(Failure::failed)?,
-        None => Templates::default(),
-    };
+    let templates = templates(config.prompts.as_ref())?;
     let setup = Setup {
         dataset: path.map_or(Source::Sample, Source::Folder),
         model: model(environment),

@@ -1,12 +1,15 @@
 //! What every command needs: settings, folders, output.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use serde::Serialize;
 
 use crate::cli::Failure;
 use crate::cli::settings::{self, Settings};
 use crate::config::{Config, Paths};
+use crate::data::prompts;
+use crate::domain::prompt::Templates;
 
 /// Settings and folders of this process.
 #[derive(Debug, Clone)]
@@ -33,6 +36,17 @@ impl Environment {
             paths,
             settings,
         })
+    }
+}
+
+/// The user's prompt templates from `folder`, or the built-in ones.
+///
+/// # Errors
+/// When a template is broken or the folder can't be read.
+pub fn templates(folder: Option<&PathBuf>) -> Result<Templates, Failure> {
+    match folder {
+        Some(folder) => prompts::open(folder).map_err(Failure::failed),
+        None => Ok(Templates::default()),
     }
 }
 

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::cli::Failure;
-use crate::cli::common::{Environment, note, say, say_json};
+use crate::cli::common::{Environment, note, say, say_json, templates};
 use crate::cli::condition::{ConditionArgs, instance_failure};
 use crate::data::dataset::Dataset;
-use crate::data::prompts;
 use crate::domain::context::{Condition, Context, ContextDocument};
 use crate::domain::passage::Role;
 use crate::domain::prompt::{Prompt, Templates};
@@ -73,10 +72,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         .prompts
         .as_ref()
         .or(environment.config.prompts.as_ref());
-    let templates = match folder {
-        Some(folder) => prompts::open(folder).map_err(Failure::failed)?,
-        None => Templates::default(),
-    };
+    let templates = templates(folder)?;
     let dataset = args.condition.open_dataset()?;
     let id = args.condition.question.as_str();
     if id == ALL && dataset.position(ALL).is_none() {

@@ -9,9 +9,9 @@ use crate::cli::Failure;
 use crate::cli::common::{Environment, say, say_json, variable};
 use crate::cli::models::{Listed, listed};
 use crate::data::store::Store;
-use crate::engine::models::{models_dir, store_file};
+use crate::engine::models::store_file;
 use crate::model::fetch::HubSettings;
-use crate::model::registry::{MEDCPT, STAND_IN_ENCODER};
+use crate::model::registry::{self, MEDCPT, STAND_IN_ENCODER};
 use crate::model::select::{EmbeddedSource, Selected, resolve};
 
 /// Arguments of `medrgb doctor`.
@@ -76,7 +76,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     checks.extend(folders(environment));
     checks.push(terminal());
     checks.extend(backends());
-    let models = listed(&models_dir(&environment.paths));
+    let models = listed(&registry::models_dir(&environment.paths.cache));
     checks.extend(local_models(&models));
     checks.push(chat_model(environment, &models));
     checks.push(encoder(&models));

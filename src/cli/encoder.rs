@@ -39,16 +39,15 @@ impl From<Backend> for BackendChoice {
 /// # Errors
 /// When the settings name no backend.
 pub fn backend(flag: Option<Backend>, environment: &Environment) -> Result<BackendChoice, Failure> {
-    let configured = &environment.config.retrieval.backend;
-    let chosen = match flag {
-        Some(backend) => backend,
-        None => Backend::from_str(configured, true).map_err(|_| {
-            Failure::Usage(format!(
-                "the setting retrieval.backend is \"{configured}\"; it must be auto, cuda, wgpu or cpu"
-            ))
-        })?,
-    };
-    Ok(chosen.into())
+    match flag {
+        Some(backend) => Ok(backend.into()),
+        None => environment
+            .config
+            .retrieval
+            .backend
+            .parse()
+            .map_err(Failure::usage),
+    }
 }
 
 /// The encoder of the flag, else of the settings; `None` where `auto` finds none.

@@ -10,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
 use crate::cli::common::{Environment, note, say, say_json};
-use crate::engine::models::models_dir;
 use crate::model::fetch::{
     self, FetchError, Fetched, HubCaches, Progress, Settings, Verified, locate, origin,
 };
@@ -74,7 +73,7 @@ const AUTO_ENCODER: &str = "auto-encoder";
 /// # Errors
 /// [`Failure`] with one clear sentence.
 pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
-    let folder = models_dir(&environment.paths);
+    let folder = registry::models_dir(&environment.paths.cache);
     match args.action {
         Action::List { json } => list(&folder, json),
         Action::Pull {

@@ -254,7 +254,7 @@ fn nearest_in(message: &str) -> Option<String> {
 }
 
 /// The candidate most like `name`, if any is like it at all.
-pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
+fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
     candidates
         .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
         .filter(|(likeness, _)| *likeness > 0.7)

@@ -7,14 +7,10 @@ use crate::config::{Config, Paths};
 use crate::data::store::{FILE_NAME, ReplyRecord, Store};
 use crate::engine::ask::{identity_of, result_of};
 use crate::model::open::open;
+use crate::model::registry::models_dir;
 use crate::model::replay::{Recorded, Recording, ReplayModel};
 use crate::model::select::{Selected, resolve};
 use crate::model::{ChatModel, FailureKind, ModelError};
-
-/// The folder of downloaded models.
-pub fn models_dir(paths: &Paths) -> std::path::PathBuf {
-    paths.cache.join("models")
-}
 
 /// The file of the run store.
 pub fn store_file(paths: &Paths) -> std::path::PathBuf {
@@ -34,7 +30,7 @@ pub fn open_model(
     let env = |name: &str| std::env::var(name).ok();
     match resolve(name, base_url, config, &env)? {
         Selected::Replay(run) => Ok(Arc::new(replay(&store_file(paths), &run, 1.0)?)),
-        selected => open(selected, &models_dir(paths)),
+        selected => open(selected, &models_dir(&paths.cache)),
     }
 }
 

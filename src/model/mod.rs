@@ -148,6 +148,22 @@ pub struct Reply {
     pub attempts: u32,
 }
 
+impl Reply {
+    /// A stopped reply of which nothing has come: the beginning of one of which something has.
+    pub(crate) fn nothing() -> Reply {
+        Reply {
+            text: String::new(),
+            reasoning: String::new(),
+            ending: Ending::Interrupted,
+            usage: Usage::default(),
+            timing: Timing::default(),
+            option_probabilities: None,
+            reported_model: None,
+            attempts: 1,
+        }
+    }
+}
+
 /// A language model that streams replies.
 pub trait ChatModel: Send + Sync {
     /// Which model this is.

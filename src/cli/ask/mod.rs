@@ -6,11 +6,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
-use crate::cli::common::{Environment, note, say, say_json, write_out};
+use crate::cli::common::{Environment, note, say, say_json, templates, write_out};
 use crate::cli::condition::{ConditionArgs, instance_failure};
-use crate::data::prompts;
 use crate::data::store::{ReplyRecord, Store};
-use crate::domain::prompt::Templates;
 use crate::domain::text::{clean, collapse};
 use crate::engine::ask::{AskEvent, AskRequest, ask};
 use crate::engine::instance::instance;
@@ -122,10 +120,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
 fn request(args: &Args, environment: &Environment) -> Result<AskRequest, Failure> {
     let config = &environment.config;
     let condition = args.condition.condition()?;
-    let templates = match &config.prompts {
-        Some(folder) => prompts::open(folder).map_err(Failure::failed)?,
-        None => Templates::default(),
-    };
+    let templates = templates(config.prompts.as_ref())?;
     let dataset = args.condition.open_dataset()?;
     let instance = instance(&dataset, &templates, &args.condition.question, &condition)
         .map_err(|error| instance_failure(error, &dataset))?;

@@ -11,13 +11,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::data::store::{ReplyRecord, Store};
-use crate::domain::answer::Ending;
 use crate::engine::ask::merge::Merger;
 use crate::engine::instance::Instance;
 use crate::engine::job::JobId;
-use crate::model::{
-    ChatModel, ChatRequest, FailureKind, ModelError, Reply, Sampling, Timing, Usage,
-};
+use crate::model::{ChatModel, ChatRequest, FailureKind, ModelError, Reply, Sampling};
 
 pub use record::{identity_of, result_of};
 
@@ -192,12 +189,7 @@ fn let_go(merger: &Merger) -> Result<Reply, ModelError> {
     Ok(Reply {
         text: received.text,
         reasoning: received.reasoning,
-        ending: Ending::Interrupted,
-        usage: Usage::default(),
-        timing: Timing::default(),
-        option_probabilities: None,
-        reported_model: None,
-        attempts: 1,
+        ..Reply::nothing()
     })
 }
 

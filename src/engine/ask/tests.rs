@@ -3,11 +3,11 @@
 use futures_util::future::BoxFuture;
 
 use super::*;
-use crate::domain::answer::ReplyShape;
+use crate::domain::answer::{Ending, ReplyShape};
 use crate::domain::context::{Condition, Context, Mode, Scenario, SourceFilter};
 use crate::domain::prompt::Prompt;
 use crate::domain::question::{Choice, Question};
-use crate::model::{BackendKind, Delta, ModelIdentity};
+use crate::model::{BackendKind, Delta, ModelIdentity, Timing, Usage};
 
 /// What the model of a test does.
 enum Act {

@@ -11,7 +11,6 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::answer::Ending;
 use crate::model::embedded::loaded::local;
 use crate::model::embedded::session::Limits;
 use crate::model::embedded::worker::{Event, Job, Worker};
@@ -20,7 +19,7 @@ use crate::model::registry::{self, ModelEntry, Purpose};
 use crate::model::select::{EmbeddedSource, EmbeddedSpec};
 use crate::model::{
     BackendKind, ChatModel, ChatRequest, Delta, FailureKind, ModelError, ModelIdentity, Reply,
-    Timing, Usage, millis,
+    Timing, millis,
 };
 
 pub mod gguf;
@@ -191,22 +190,6 @@ impl SoFar {
             },
             ..Reply::nothing()
         })
-    }
-}
-
-impl Reply {
-    /// A reply of which nothing has come.
-    fn nothing() -> Reply {
-        Reply {
-            text: String::new(),
-            reasoning: String::new(),
-            ending: Ending::Interrupted,
-            usage: Usage::default(),
-            timing: Timing::default(),
-            option_probabilities: None,
-            reported_model: None,
-            attempts: 1,
-        }
     }
 }
 
