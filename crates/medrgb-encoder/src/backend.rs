@@ -118,6 +118,8 @@ pub(crate) struct Found {
 
 /// A device as its backend addresses it.
 #[derive(Debug, Clone)]
+// Unit tests are built without GPUs, see `run`.
+#[cfg_attr(test, allow(dead_code))]
 pub(crate) enum Device {
     #[cfg(feature = "cuda")]
     Cuda(burn_cuda::CudaDevice),

@@ -33,29 +33,32 @@ pub(crate) fn load(
 ) -> Result<Box<dyn Runner>, EncoderError> {
     match &found.device {
         Device::Cpu => Ok(Box::new(cpu::Cpu::load(weights, config, pooling)?)),
-        #[cfg(feature = "wgpu")]
+        #[cfg(all(feature = "wgpu", not(test)))]
         Device::Wgpu(device) => {
-            type Wgpu = burn_wgpu::WebGpu;
-            let gpu = gpu::Gpu::<Wgpu>::load(
-                found.info.backend,
-                weights,
-                config,
-                pooling,
-                device.clone(),
-            )?;
-            Ok(Box::new(gpu))
+            on_gpu::<burn_wgpu::WebGpu>(found, device, weights, config, pooling)
         }
-        #[cfg(feature = "cuda")]
-        Device::Cuda(device) => {
-            type Cuda = burn_cuda::Cuda;
-            let gpu = gpu::Gpu::<Cuda>::load(
-                found.info.backend,
-                weights,
-                config,
-                pooling,
-                device.clone(),
-            )?;
-            Ok(Box::new(gpu))
+        #[cfg(all(feature = "cuda", not(test)))]
+        Device::Cuda(device) => on_gpu::<burn_cuda::Cuda>(found, device, weights, config, pooling),
+        // Compiling burn's generics for a GPU takes minutes: the unit tests, a second build of this
+        // crate, run the GPU loop on a backend of burn's for the processor. The program's tests
+        // try real GPUs.
+        #[cfg(all(any(feature = "wgpu", feature = "cuda"), test))]
+        _ => {
+            let device = burn_flex::FlexDevice;
+            on_gpu::<burn_flex::Flex>(found, &device, weights, config, pooling)
         }
     }
+}
+
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+fn on_gpu<B: burn_tensor::backend::Backend>(
+    found: &Found,
+    device: &B::Device,
+    weights: &mut Weights,
+    config: &Config,
+    pooling: Pooling,
+) -> Result<Box<dyn Runner>, EncoderError> {
+    let backend = found.info.backend;
+    let gpu = gpu::Gpu::<B>::load(backend, weights, config, pooling, device.clone())?;
+    Ok(Box::new(gpu))
 }
