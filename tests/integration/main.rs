@@ -14,6 +14,7 @@ mod http;
 mod import_rule;
 mod models;
 mod pty;
+mod report;
 mod retrieval;
 mod score;
 mod screens;
