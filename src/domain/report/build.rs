@@ -234,10 +234,7 @@ impl<'a> Sorted<'a> {
         let mut columns: Vec<Place> = Vec::new();
         let mut rows: Vec<usize> = Vec::new();
         for place in self.groups.keys().chain(self.figures.keys()).filter(inside) {
-            let column = Place {
-                series: 0,
-                ..*place
-            };
+            let column = place.in_series(0);
             if !columns.contains(&column) {
                 columns.push(column);
             }
@@ -276,10 +273,7 @@ impl<'a> Sorted<'a> {
         let cells: Vec<Option<Cell>> = columns
             .iter()
             .map(|place| {
-                let place = Place {
-                    series: at,
-                    ..*place
-                };
+                let place = place.in_series(at);
                 self.cell(series, &place, measure, options)
             })
             .collect();

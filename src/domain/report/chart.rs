@@ -84,6 +84,7 @@ fn height(rate: f64) -> f64 {
 
 fn curves(panel: &Panel) -> Vec<Curve> {
     let mut curves = Vec::new();
+    let has_paper = panel.rows.iter().any(|row| row.published);
     for (at, row) in panel.rows.iter().enumerate() {
         let points = |get: &dyn Fn(&Cell) -> Option<Point>| -> Vec<Point> {
             let cells = row.cells.iter().enumerate();
@@ -103,8 +104,9 @@ fn curves(panel: &Panel) -> Vec<Curve> {
             published: row.published,
             points: points(&own_point),
         });
+        // Where the paper has rows of its own, its marks are there already.
         let reference = points(&paper_point);
-        if !reference.is_empty() {
+        if !reference.is_empty() && !has_paper {
             curves.push(Curve {
                 label: format!("{}, paper", row.label),
                 at,

@@ -117,7 +117,11 @@ fn write_panel(out: &mut String, panel: &Panel, id: &str) {
     }
     out.push_str("</tr></thead>\n");
     for band in grid::bands(panel) {
-        let mark = if band.published { " (published)" } else { "" };
+        // Beside other runs the label says already that it is the paper.
+        let mark = match band.published && !band.label.ends_with("(paper)") {
+            true => " (published)",
+            false => "",
+        };
         let _ = writeln!(
             out,
             "<tbody>\n<tr><th class=\"name\" scope=\"rowgroup\" colspan=\"{}\">{}{mark}</th></tr>",

@@ -61,6 +61,7 @@ impl Observation {
 #[derive(PartialEq, Eq, Hash)]
 struct Request {
     run: Arc<str>,
+    dataset: Arc<str>,
     fingerprint: Arc<str>,
     question: Arc<str>,
     model: Arc<str>,
@@ -79,6 +80,7 @@ impl Request {
         let condition = &asking.condition;
         Request {
             run: asking.run.clone(),
+            dataset: asking.dataset.clone(),
             fingerprint: asking.fingerprint.clone(),
             question: asking.question.clone(),
             model: asking.model.clone(),

@@ -41,8 +41,8 @@ pub(super) struct Place {
     pub(super) set: usize,
     pub(super) scenario: Scenario,
     mode: u8,
-    pub(super) docs: usize,
     source: u8,
+    pub(super) docs: usize,
     pub(super) p: Percent,
     pub(super) series: usize,
 }
@@ -76,6 +76,11 @@ impl Place {
             p,
             series,
         }
+    }
+
+    /// The same condition in another row.
+    pub(super) fn in_series(&self, series: usize) -> Place {
+        Place { series, ..*self }
     }
 
     pub(super) fn mode(&self) -> Mode {

@@ -284,7 +284,7 @@ fn the_paper_is_a_run_of_its_own() {
         .collect();
     assert_eq!(
         labels,
-        ["none", "offline-5", "online-5", "offline-20", "online-20"]
+        ["none", "offline-5", "offline-20", "online-5", "online-20"]
     );
     assert!(report.published.as_deref().unwrap().contains("2411.09213"));
 }
