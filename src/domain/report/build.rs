@@ -284,6 +284,7 @@ impl<'a> Sorted<'a> {
             model: series.model.to_string(),
             published: series.is_paper,
             label: series.label.clone(),
+            series: at,
             cells,
         })
     }

@@ -35,7 +35,7 @@ struct Point {
 /// A line of the chart.
 struct Curve {
     label: String,
-    /// Position of its row: decides colour and shape.
+    /// Position of its model in the report: decides colour and shape.
     at: usize,
     published: bool,
     points: Vec<Point>,
@@ -100,7 +100,7 @@ fn curves(panel: &Panel) -> Vec<Curve> {
         };
         curves.push(Curve {
             label: row.label.clone(),
-            at,
+            at: row.series,
             published: row.published,
             points: points(&own_point),
         });
@@ -109,7 +109,7 @@ fn curves(panel: &Panel) -> Vec<Curve> {
         if !reference.is_empty() && !has_paper {
             curves.push(Curve {
                 label: format!("{}, paper", row.label),
-                at,
+                at: row.series,
                 published: true,
                 points: reference,
             });

@@ -179,6 +179,9 @@ pub struct Row {
     pub published: bool,
     /// The model, with its run where that is needed to tell rows apart.
     pub label: String,
+    /// Position of the model among all of the report: it keeps its colour from panel to panel.
+    #[serde(skip)]
+    pub series: usize,
     /// One per column; `None` where there is nothing.
     pub cells: Vec<Option<Cell>>,
 }
