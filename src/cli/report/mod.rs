@@ -14,8 +14,19 @@ use crate::domain::report::{
 };
 use crate::engine::models::store_file;
 
-const LONG_HELP: &str = "\
-Tables and charts of stored runs, as in the paper: its Tables 1 (standard), 4 (sufficiency), 5 (integration) and 6
+macro_rules! examples {
+    () => {
+        "Examples:
+  medrgb report --run night
+  medrgb report --run night --against paper --out night.html
+  medrgb report --run paper --format md"
+    };
+}
+
+/// What `--help` says below the flags: what counts, and what is compared with what.
+const RULES: &str = concat!(
+    "\
+The report has the paper's Tables 1 (standard), 4 (sufficiency), 5 (integration) and 6
 (robustness), then detection by class, sub-answers, abstention, replies by kind and the repairs noted. Rows and
 columns appear for what the runs hold; \"-\" is nothing. Several runs stand side by side. `--run paper` shows the
 published figures like a run.
@@ -30,14 +41,15 @@ Beside the paper: figures are compared only on MedRGB's own documents. A dataset
 other datasets are \"different documents, not comparable\", and no published figure is put beside them. A model
 corresponds by its name (gpt-4o-mini-2024-07-18, meta-llama/Meta-Llama-3-70B-Instruct); say so with --paper-model where
 its name does not tell. Numbers of documents, p and source must be the paper's too; its Tables 4 to 6 do not say where
-documents were retrieved and stand beside runs that use all sources.";
+documents were retrieved and stand beside runs that use all sources.
+
+",
+    examples!()
+);
 
 /// Arguments of `medrgb report`.
 #[derive(Debug, clap::Args)]
-#[command(
-    long_about = LONG_HELP,
-    after_help = "Examples:\n  medrgb report --run night\n  medrgb report --run night --against paper --out night.html\n  medrgb report --run paper --format md"
-)]
+#[command(after_help = examples!(), after_long_help = RULES)]
 pub struct Args {
     /// Run to report on, or "paper" for the published figures; may be given several times
     #[arg(long = "run", value_name = "RUN", required = true)]
