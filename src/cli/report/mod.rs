@@ -26,21 +26,21 @@ macro_rules! examples {
 /// What `--help` says below the flags: what counts, and what is compared with what.
 const RULES: &str = concat!(
     "\
-The report has the paper's Tables 1 (standard), 4 (sufficiency), 5 (integration) and 6
-(robustness), then detection by class, sub-answers, abstention, replies by kind and the repairs noted. Rows and
-columns appear for what the runs hold; \"-\" is nothing. Several runs stand side by side. `--run paper` shows the
+The report has the paper's Tables 1 (standard), 4 (sufficiency), 5 (integration) and 6 \
+(robustness), then detection by class, sub-answers, abstention, replies by kind and the repairs noted. Rows and \
+columns appear for what the runs hold; \"-\" is nothing. Several runs stand side by side. `--run paper` shows the \
 published figures like a run.
 
-What counts: a request is a question under a condition (scenario, n, p, seed, mode, source) put to a model with its
-settings, within a run. The newest reply to it counts (or its newest failure, where no reply came); older ones are left out
+What counts: a request is a question under a condition (scenario, n, p, seed, mode, source) put to a model with its \
+settings, within a run. The newest reply to it counts (or its newest failure, where no reply came); older ones are left out \
 and counted. Other seeds of the same question and condition all count, and intervals are then bootstrapped by question.
 
-Beside the paper: figures are compared only on MedRGB's own documents. A dataset declares them in its manifest.json
-({\"documents\": \"medrgb\", \"name\": \"bioasq\"}, which `medrgb import medrgb` writes), or each question has
-\"documents\": \"medrgb\"; the declaration is stored with every reply, so it must be there before a model is asked. All
-other datasets are \"different documents, not comparable\", and no published figure is put beside them. A model
-corresponds by its name (gpt-4o-mini-2024-07-18, meta-llama/Meta-Llama-3-70B-Instruct); say so with --paper-model where
-its name does not tell. Numbers of documents, p and source must be the paper's too; its Tables 4 to 6 do not say where
+Beside the paper: figures are compared only on MedRGB's own documents. A dataset declares them in its manifest.json \
+({\"documents\": \"medrgb\", \"name\": \"bioasq\"}, which `medrgb import medrgb` writes), or each question has \
+\"documents\": \"medrgb\"; the declaration is stored with every reply, so it must be there before a model is asked. All \
+other datasets are \"different documents, not comparable\", and no published figure is put beside them. A model \
+corresponds by its name (gpt-4o-mini-2024-07-18, meta-llama/Meta-Llama-3-70B-Instruct); say so with --paper-model where \
+its name does not tell. Numbers of documents, p and source must be the paper's too; its Tables 4 to 6 do not say where \
 documents were retrieved and stand beside runs that use all sources.
 
 ",
