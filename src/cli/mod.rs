@@ -11,6 +11,7 @@ pub mod encode;
 pub mod encoder;
 pub mod models;
 pub mod progress;
+pub mod report;
 pub mod score;
 pub mod search;
 pub mod settings;
@@ -78,6 +79,8 @@ pub enum Command {
     Ask(ask::Args),
     /// Score saved replies of standard questions.
     Score(score::Args),
+    /// Tables and charts of stored runs, as in the paper.
+    Report(report::Args),
     /// Search the documents of a dataset.
     Search(search::Args),
     /// Encode texts into a NumPy file.
@@ -128,6 +131,7 @@ fn start(cli: Cli, open_explorer: OpenExplorer) -> Result<(), Failure> {
         Some(Command::Compose(args)) => compose::run(args, &environment),
         Some(Command::Ask(args)) => ask::run(args, &environment),
         Some(Command::Score(args)) => score::run(args, &environment),
+        Some(Command::Report(args)) => report::run(args, &environment),
         Some(Command::Search(args)) => search::run(args, &environment),
         Some(Command::Encode(args)) => encode::run(args, &environment),
         Some(Command::Models(args)) => models::run(args, &environment),

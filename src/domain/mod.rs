@@ -7,6 +7,7 @@ pub mod normalize;
 pub mod passage;
 pub mod prompt;
 pub mod question;
+pub mod report;
 pub mod score;
 pub mod stats;
 pub mod text;

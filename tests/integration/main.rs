@@ -15,6 +15,7 @@ mod http;
 mod import_rule;
 mod models;
 mod pty;
+mod report;
 mod retrieval;
 mod score;
 mod screens;

@@ -14,12 +14,14 @@ use crate::domain::passage::{Counterfactual, Document, SubQuestion};
 use crate::domain::question::Question;
 
 mod files;
+mod manifest;
 mod maps;
 mod questions;
 mod record;
 #[cfg(test)]
 mod tests;
 
+pub use manifest::MANIFEST;
 pub use questions::read_questions;
 
 /// The question file.
@@ -72,7 +74,9 @@ impl Dataset {
             files::optional(&folder, SUB_QUESTIONS)?,
             files::optional(&folder, COUNTERFACTUALS)?,
         ];
-        Dataset::from_contents(files::folder_name(&folder), folder, contents)
+        let mut dataset = Dataset::from_contents(files::folder_name(&folder), folder, contents)?;
+        manifest::declare(&mut dataset);
+        Ok(dataset)
     }
 
     /// The sample benchmark that is built into the program.

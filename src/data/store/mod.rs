@@ -14,6 +14,7 @@ use crate::domain::context::{Condition, Context};
 use crate::domain::prompt::Prompt;
 use crate::domain::score::Scores;
 
+mod query;
 mod schema;
 #[cfg(test)]
 mod tests;

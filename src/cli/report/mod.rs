@@ -1,0 +1,307 @@
+//! `medrgb report`: the paper's tables and figures for stored runs.
+
+use std::io::{IsTerminal, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+
+use crate::cli::Failure;
+use crate::cli::common::{Environment, note, variable, write_out};
+use crate::data::store::Store;
+use crate::domain::report::{
+    Observation, Options, PAPER, Published, Report, RunFacts, build, csv, html, latex, markdown,
+    text,
+};
+use crate::engine::models::store_file;
+
+macro_rules! examples {
+    () => {
+        "Examples:
+  medrgb report --run night
+  medrgb report --run night --against paper --out night.html
+  medrgb report --run paper --format md"
+    };
+}
+
+/// What `--help` says below the flags: what counts, and what is compared with what.
+const RULES: &str = concat!(
+    "\
+The report has the paper's Tables 1 (standard), 4 (sufficiency), 5 (integration) and 6 \
+(robustness), then detection by class, sub-answers, abstention, replies by kind and the repairs noted. Rows and \
+columns appear for what the runs hold; \"-\" is nothing. Several runs stand side by side. `--run paper` shows the \
+published figures like a run.
+
+What counts: a request is a question under a condition (scenario, n, p, seed, mode, source) put to a model with its \
+settings, within a run. The newest reply to it counts (or its newest failure, where no reply came); older ones are left out \
+and counted. Other seeds of the same question and condition all count, and intervals are then bootstrapped by question.
+
+Beside the paper: figures are compared only on MedRGB's own documents. A dataset declares them in its manifest.json \
+({\"documents\": \"medrgb\", \"name\": \"bioasq\"}, which `medrgb import medrgb` writes), or each question has \
+\"documents\": \"medrgb\"; the declaration is stored with every reply, so it must be there before a model is asked. All \
+other datasets are \"different documents, not comparable\", and no published figure is put beside them. A model \
+corresponds by its name (gpt-4o-mini-2024-07-18, meta-llama/Meta-Llama-3-70B-Instruct); say so with --paper-model where \
+its name does not tell. Numbers of documents, p and source must be the paper's too; its Tables 4 to 6 do not say where \
+documents were retrieved and stand beside runs that use all sources.
+
+",
+    examples!()
+);
+
+/// Arguments of `medrgb report`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(), after_long_help = RULES)]
+pub struct Args {
+    /// Run to report on, or "paper" for the published figures; may be given several times
+    #[arg(long = "run", value_name = "RUN", required = true)]
+    pub runs: Vec<String>,
+    /// Form of the report; without it as the ending of --out says, else text
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+    /// Short for --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// Put the published figure and the difference beside each cell that has one
+    #[arg(long, value_enum, value_name = "REFERENCE")]
+    pub against: Option<Reference>,
+    /// Leave askings whose context has fewer documents than asked for out
+    #[arg(long)]
+    pub full_contexts: bool,
+    /// Say which of the paper's models one of yours is, where its name does not tell
+    #[arg(long = "paper-model", value_name = "MODEL=PAPER")]
+    pub paper_models: Vec<String>,
+    /// With latex: a document that compiles by itself
+    #[arg(long)]
+    pub standalone: bool,
+    /// Write to this file instead of standard output; it is replaced as a whole
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For the terminal
+    Text,
+    /// Markdown
+    Md,
+    /// One row per cell; rates from 0 to 1
+    Csv,
+    /// One object; rates from 0 to 1
+    Json,
+    /// Tables with booktabs and longtable
+    Latex,
+    /// One self-contained page with charts
+    Html,
+}
+
+/// `--against`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Reference {
+    /// The paper's published figures
+    Paper,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`] with one clear sentence: a run that is not there or holds nothing, a model that the paper
+/// does not have, a file that can't be written.
+pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
+    let format = format(&args)?;
+    let paper = Published::embedded().map_err(Failure::failed)?;
+    let same_models = same_models(&args.paper_models, &paper)?;
+    let store = store_file(&environment.paths);
+    let mut names: Vec<&String> = Vec::new();
+    for name in &args.runs {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let runs = names
+        .into_iter()
+        .map(|name| Ok((name.clone(), askings(name, &store)?)))
+        .collect::<Result<Vec<_>, Failure>>()?;
+    let report = build(
+        runs,
+        &Options {
+            against: args.against == Some(Reference::Paper),
+            full_contexts: args.full_contexts,
+            same_models: &same_models,
+            ..Options::new(&paper)
+        },
+    );
+    if !has_rates(&report) {
+        return Err(nothing(&report));
+    }
+    for one in report.comparisons.iter().filter(|one| !one.comparable) {
+        note(&format!("note: {}: {}", one.dataset, one.reason));
+    }
+    let written = render(&report, format, &args)?;
+    match &args.out {
+        Some(file) => write_file(file, &written),
+        None => write_out(&written),
+    }
+}
+
+fn has_rates(report: &Report) -> bool {
+    let panels = report.tables.iter().flat_map(|table| &table.panels);
+    let mut cells = panels.flat_map(|panel| panel.rows.iter().flat_map(|row| &row.cells));
+    cells.any(|cell| cell.as_ref().is_some_and(|cell| cell.value.is_some()))
+}
+
+/// Why there is nothing to report.
+fn nothing(report: &Report) -> Failure {
+    let sum = |get: fn(&RunFacts) -> usize| report.runs.iter().map(get).sum::<usize>();
+    let (counted, short) = (sum(|run| run.counted), sum(|run| run.short_left_out));
+    Failure::Failed(match counted {
+        0 => format!(
+            "nothing is left to report: the contexts of all {short} askings are short; leave --full-contexts out"
+        ),
+        _ => format!(
+            "nothing could be measured: none of the {counted} askings brought a reply; ask again"
+        ),
+    })
+}
+
+/// The form that flags and the ending of the file say.
+fn format(args: &Args) -> Result<Format, Failure> {
+    let ending = args.out.as_deref().and_then(Path::extension);
+    let by_ending = match ending.and_then(|ending| ending.to_str()) {
+        Some("md" | "markdown") => Format::Md,
+        Some("csv") => Format::Csv,
+        Some("json") => Format::Json,
+        Some("tex") => Format::Latex,
+        Some("html" | "htm") => Format::Html,
+        _ => Format::Text,
+    };
+    let format = match args.json {
+        true => Format::Json,
+        false => args.format.unwrap_or(by_ending),
+    };
+    if args.standalone && format != Format::Latex {
+        return Err(Failure::Usage(
+            "--standalone makes a LaTeX document; give --format latex with it".to_owned(),
+        ));
+    }
+    Ok(format)
+}
+
+/// The pairs of `--paper-model`, with the paper's own spelling.
+fn same_models(flags: &[String], paper: &Published) -> Result<Vec<(String, String)>, Failure> {
+    let pair = |flag: &String| {
+        let (own, named) = flag.rsplit_once('=').ok_or_else(|| {
+            Failure::Usage(format!(
+                "--paper-model {flag}: expected MODEL=PAPER, such as my-llama=Llama-3-70b"
+            ))
+        })?;
+        let models = paper.models();
+        let known = models
+            .iter()
+            .find(|known| known.eq_ignore_ascii_case(named));
+        let known = known.ok_or_else(|| {
+            Failure::Usage(format!(
+                "--paper-model {flag}: the paper has no model \"{named}\"; it has {}",
+                models.join(", ")
+            ))
+        })?;
+        Ok((own.to_owned(), (*known).to_owned()))
+    };
+    flags.iter().map(pair).collect()
+}
+
+/// The askings of a run; none for the paper's.
+fn askings(name: &str, store: &Path) -> Result<Vec<Observation>, Failure> {
+    if name == PAPER {
+        return Ok(Vec::new());
+    }
+    if !store.exists() {
+        return Err(Failure::Failed(format!(
+            "there is no run \"{name}\": nothing has been stored in {} yet; `medrgb ask` stores replies",
+            store.display()
+        )));
+    }
+    let store = Store::open(store).map_err(Failure::failed)?;
+    let found = store.observations(name).map_err(Failure::failed)?;
+    match found {
+        Some(askings) if askings.is_empty() => Err(Failure::Failed(format!(
+            "the run \"{name}\" holds no replies yet, so there is nothing to report"
+        ))),
+        Some(askings) => Ok(askings),
+        None => Err(unknown(name, &store)),
+    }
+}
+
+fn unknown(name: &str, store: &Store) -> Failure {
+    let known: Vec<String> = store
+        .runs()
+        .unwrap_or_default()
+        .into_iter()
+        .map(|run| run.name)
+        .take(5)
+        .collect();
+    let there = match known.is_empty() {
+        true => "it holds no run".to_owned(),
+        false => format!("it holds {}", known.join(", ")),
+    };
+    Failure::Failed(format!(
+        "the store {} has no run \"{name}\"; {there}",
+        store.path().display()
+    ))
+}
+
+fn render(report: &Report, format: Format, args: &Args) -> Result<String, Failure> {
+    Ok(match format {
+        Format::Text => text::render(report, style(args)),
+        Format::Md => markdown::render(report),
+        Format::Csv => csv::render(report),
+        Format::Json => format!(
+            "{}\n",
+            serde_json::to_string(report).map_err(Failure::failed)?
+        ),
+        Format::Latex => latex::render(report, args.standalone),
+        Format::Html => html::render(report),
+    })
+}
+
+/// As wide as the terminal, and bold there unless `NO_COLOR` is set.
+fn style(args: &Args) -> text::Style {
+    let plain = text::Style::default();
+    if args.out.is_some() || !std::io::stdout().is_terminal() {
+        return plain;
+    }
+    let width = crossterm::terminal::size().map_or(plain.width, |(columns, _)| columns.into());
+    text::Style {
+        width,
+        bold: variable("NO_COLOR").is_none_or(|value| value.is_empty()),
+    }
+}
+
+/// Writes the whole file or nothing.
+fn write_file(file: &Path, text: &str) -> Result<(), Failure> {
+    let wrong = |error: std::io::Error| {
+        Failure::Failed(format!("{} can't be written: {error}", file.display()))
+    };
+    if file.is_dir() {
+        return Err(Failure::Failed(format!(
+            "{} is a folder; --out needs the name of a file",
+            file.display()
+        )));
+    }
+    let folder = match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".writing-");
+    // As other new files: the process's mask decides, not the temporary file's privacy.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut temporary = builder.tempfile_in(folder).map_err(wrong)?;
+    temporary.write_all(text.as_bytes()).map_err(wrong)?;
+    temporary.as_file().sync_all().map_err(wrong)?;
+    temporary
+        .persist(file)
+        .map_err(|error| wrong(error.error))?;
+    note(&format!("wrote {}", file.display()));
+    Ok(())
+}
