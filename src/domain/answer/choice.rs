@@ -163,7 +163,7 @@ static LEAD: Pattern = Pattern::new(|| {
         (?:(?:so|therefore|thus|hence|finally),?\s+)?(?:(?:the|my|our)\s+)?
           (?:(?:single\s+)?(?:correct|right|best|final|chosen|selected|closest|most\s+likely|most\s+appropriate|most\s+accurate|most\s+suitable)\s+)*
           (?:answer|option|choice|letter|alternative|response|selection|ans)s?(?:[\s_]+(?:choice|option|letter|number))?\b\s*
-          (?:is|are|would\s+be|should\s+be|must\s+be)?\s*[:=\-\u{2013}.\#]?\s*
+          (?:(?:is|are|would\s+be|should\s+be|must\s+be)\b)?\s*[:=\-\u{2013}.\#]?\s*
         | (?:most\s+likely|probably|likely|definitely|clearly|certainly|only|just|i\s+(?:think|believe|choose|pick|select|would\s+say|go\s+with|would\s+go\s+with))\b\s*:?\s+
         | [:=\->\u{2192}\u{21d2}\u{2022}]+\s*[(\[]?\b
         | (?:(?:die\s+)?(?:richtige\s+)?antwort|(?:la\s+)?respuesta(?:\s+correcta)?|opci[o\u{f3}]n|(?:la\s+)?(?:bonne\s+)?r[e\u{e9}]ponse|(?:la\s+)?risposta|opzione|(?:a\s+)?resposta|op\u{e7}[a\u{e3}]o|lettre|letra|buchstabe)

@@ -112,3 +112,23 @@ pub(super) fn first_line(text: &str) -> &str {
     let text = &text[..length];
     &text[..text.find('\n').unwrap_or(length)]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_compile() {
+        for pattern in [
+            &CLAUSE,
+            &SUPPOSED,
+            &SAID_ALL_THE_SAME,
+            &REPORTED,
+            &DENIED,
+            &CERTAIN,
+            &CONDITION,
+        ] {
+            assert!(pattern.get().is_some());
+        }
+    }
+}

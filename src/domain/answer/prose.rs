@@ -15,7 +15,7 @@ use super::evidence::{Mapped, Rule};
 use super::letters::{leading_letter, own_sentence};
 use super::options::Options;
 use super::phrases::{INSUFFICIENT, NOT_OFFERED, Pattern, REFUSAL, compile};
-use super::statements::{ANNOUNCED, Kind, Statement, statements};
+use super::statements::{ANNOUNCED, Kind, Statement, names_an_option, statements};
 
 /// Words with which a text turns from one answer to another, or concludes.
 static TURN: Pattern = Pattern::new(|| {
@@ -303,11 +303,17 @@ fn alone(line: &str, options: &Options<'_>) -> Option<Choice> {
     if line.len() > MAX_ANSWER {
         return None;
     }
-    let mut notes = Vec::new();
-    let read = read_text(line, options, &mut notes);
+    // "The answer is a" may go on in the next line.
+    if line
+        .strip_suffix(" a")
+        .is_some_and(|before| !names_an_option(before))
+    {
+        return None;
+    }
+    let read = read_text(line, options, &mut Vec::new());
     let Choice::Letter(letter) = read.choice else {
-        return matches!(read.choice, Choice::Insufficient if line.len() < 80)
-            .then_some(Choice::Insufficient);
+        let said = line.len() < 40 || line.len() < 80 && says_insufficient(line).is_some();
+        return (read.choice == Choice::Insufficient && said).then_some(Choice::Insufficient);
     };
     let with_text = leading_letter(line).is_some_and(|(_, rest)| {
         options.by_text(own_sentence(letter, rest, options)) == Some(letter)

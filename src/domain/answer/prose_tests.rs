@@ -53,6 +53,7 @@ fn patterns_compile() {
         &RETRACTION,
         &NEXT_QUESTION,
         &ABOUT_THE_ANSWER,
+        &ANNOUNCED,
     ] {
         assert!(pattern.get().is_some());
     }

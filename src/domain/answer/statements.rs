@@ -3,7 +3,7 @@
 use super::choice::Choice;
 use super::meant::{clause_start, first_line, is_meant};
 use super::options::Options;
-use super::phrases::{Pattern, compile};
+use super::phrases::{INSUFFICIENT, NOT_OFFERED, Pattern, compile};
 use super::targets::{letter_at, target, word_end};
 
 /// What a statement says.
@@ -42,7 +42,7 @@ pub(super) static ANNOUNCED: Pattern = Pattern::new(|| {
     let head = r#"(?imx)
         (?:
           (?:
-            \b(?:answers?(?:[_\s]+choice)?|ans
+            (?:\b|_)(?:answers?(?:[_\s]+choice)?|ans
               |(?:correct|right|best|final|chosen|selected|suitable|appropriate|likely|accurate|logical|reasonable|remaining|closest|safest|obvious|only|better)\s+
                (?:remaining\s+|possible\s+|answer\s+|multiple[\s-]choice\s+)?(?:option|choice|response|selection|pick|letter|alternative|candidate)s?
               |(?:option|choice|one)\s+that\s+\w+\s+best
@@ -52,11 +52,12 @@ pub(super) static ANNOUNCED: Pattern = Pattern::new(|| {
             (?:(?P<neg>(?:(?:can(?:\s?not|['\u{2019}]t)|(?:could|must|should|would|may|might|will)\s+not|(?:could|should|would|wo)n['\u{2019}]t)\s+be|(?:is|are|was)n['\u{2019}]t|(?:is|are|was)\s+(?:\w+ly\s+)?not)\b)
               |(?:would|should|must|will|can\s+only|has\s+to|have\s+to|ought\s+to|seems?\s+to|appears?\s+to)\s+be\b|(?:is|are|was|remains|becomes|goes\s+to|lies\s+with)\b
               |[:=>]|->|\u{2192}|\u{21d2}|\u{2013}|\u{2014}|-)
+          )
           | \b(?:I|we|let['\u{2019}]?s|let\s+us)(?:\s+(?:would|will|must|should|have\s+to|am\s+going\s+to|can)|['\u{2019}](?:d|ll)|['\u{2019}]m\s+going\s+to)?
             (?:\s+(?:therefore|thus|still|personally|definitely|then|finally|have\s+to))?
             \s+(?:choose|chose|select|selected|pick|picked|go\s+(?:for|with)|went\s+with|answer(?:\s+with)?|say|opt\s+for|vote\s+for|settle\s+(?:on|for)|conclude\s+with)\b
           | \b(?:I\s+am|I['\u{2019}]m|we\s+are|we['\u{2019}]re)\s+(?:going|sticking|left)\s+with\b
-          | \\boxed\{ | \bans\.
+          | \x5cboxed\{ | \bans\.
           | ^\W{0,6}(?:final|conclusion|verdict|choice|option|selected|selection|response|result|solution|decision)\s*:
           | ^\W{0,6}(?:the\s+)?(?:final|correct|best|my)?\s*(?:answer|choice|option)[\#_\s]*\n
         )"#;
@@ -172,14 +173,17 @@ fn announced(text: &str, options: &Options<'_>, out: &mut Vec<Statement>) {
     for (start, end) in places(&ANNOUNCED, text) {
         let denied = ANNOUNCED
             .get()
-            .and_then(|regex| regex.captures_at(text, start)?.name("neg"))
-            .is_some();
+            .and_then(|regex| Some(regex.captures_at(text, start)?.name("neg")?.start()));
+        if let Some(statement) = denied.and_then(|from| none_of_them(text, start, from)) {
+            out.push(statement);
+            continue;
+        }
         // "The answer is a" may go on; "option a" does not.
         let rest = &text[end..];
         if rest.len() < 8 && rest.trim() == "a" && !names_an_option(&text[start..end]) {
             continue;
         }
-        if let Some((kind, length)) = target(&text[end..], denied, options) {
+        if let Some((kind, length)) = target(&text[end..], denied.is_some(), options) {
             out.push(Statement {
                 kind,
                 start: start + signs_before(&text[start..end]),
@@ -189,8 +193,29 @@ fn announced(text: &str, options: &Options<'_>, out: &mut Vec<Statement>) {
     }
 }
 
+/// "The answer is not listed", "the answer cannot be determined"; the denial begins at `from`.
+fn none_of_them(text: &str, start: usize, from: usize) -> Option<Statement> {
+    let line = first_line(&text[from..]);
+    let sentence = &line[..line.find(". ").unwrap_or(line.len())];
+    let says = |pattern: &Pattern| {
+        pattern
+            .get()?
+            .find(sentence)
+            .filter(|found| found.start() < 8)
+    };
+    let (choice, found) = match says(&INSUFFICIENT) {
+        Some(found) => (Choice::Insufficient, found),
+        None => (Choice::NotOffered, says(&NOT_OFFERED)?),
+    };
+    Some(Statement {
+        kind: Kind::Strong(choice),
+        start: start + signs_before(&text[start..from]),
+        end: from + found.end(),
+    })
+}
+
 /// Whether a text ends with "option" or its like.
-fn names_an_option(text: &str) -> bool {
+pub(super) fn names_an_option(text: &str) -> bool {
     let text = text.trim_end().to_lowercase();
     ["option", "choice", "letter", "answer"]
         .iter()
@@ -370,6 +395,26 @@ fn option_texts(text: &str, options: &Options<'_>, out: &mut Vec<Statement>) {
                 start: start - options.key(letter).len().min(start - from),
                 end,
             });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_compile() {
+        for pattern in [
+            &ANNOUNCED,
+            &FOREIGN,
+            &HINTED,
+            &REFERENCE,
+            &PREDICATE,
+            &BOTH,
+            &IS_THE_ANSWER,
+        ] {
+            assert!(pattern.get().is_some());
         }
     }
 }

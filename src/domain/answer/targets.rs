@@ -125,7 +125,10 @@ fn lists_options(tail: &str, options: &Options<'_>) -> bool {
     while !tail.is_char_boundary(end) {
         end -= 1;
     }
-    let mut lines = tail[..end].lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut lines = tail[..end]
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty());
     let mut own = || {
         let (letter, rest) = leading_letter(lines.next()?)?;
         let letter = letter.to_ascii_uppercase();
@@ -178,8 +181,8 @@ fn is_letter(letter: char, bracketed: bool, rest: &str, options: &Options<'_>) -
         Some(')' | ']' | '}' | '"' | '\'' | '\u{201d}' | '\u{3011}') => true,
         // "D-dimer", "C+ state"
         Some('-' | '+' | '\u{2010}'..='\u{2015}') => !after.starts_with(char::is_alphanumeric),
-        Some('.' | ':') => ends_a_letter(letter, bracketed, rest, options),
-        Some(',' | ';' | '!' | '?' | '/' | '&') => letter.is_ascii_uppercase() || bracketed,
+        Some('.') => ends_a_letter(letter, bracketed, rest, options),
+        Some(':' | ',' | ';' | '!' | '?' | '/' | '&') => letter.is_ascii_uppercase() || bracketed,
         Some(_) => spaced(letter, rest, options),
     }
 }
