@@ -181,7 +181,7 @@ static LETTER_RANGE: Pattern = Pattern::new(|| {
 /// Says that what was named is not the answer.
 static DISMISSED: Pattern = Pattern::new(|| {
     compile(
-        r"(?i)\b(?:not|ruled\s+out|excluded|eliminated|discarded|wrong|incorrect|false)\b|n['\u{2019}]t\b",
+        r"(?i)\b(?:not|ruled\s+out|excluded|eliminated|discarded|wrong|incorrect|false|are\s+out)\b|n['\u{2019}]t\b",
     )
 });
 

@@ -196,7 +196,7 @@ pub(super) fn explains_a_letter(rest: &str) -> bool {
 /// Letters with their delimiter later in a text: "… or C. text", a new line "B) text".
 static MARKER: Pattern = Pattern::new(|| {
     compile(
-        r"(?:\b(?:or|and|OR|AND)\b|[,;/&+]|\n)\s*(?:[Oo]ptions?\s+|both\s+|either\s+)?[(\[]?([A-Z])(?:[).:\]]|\s*$|\s*[,/;]|\s+(?:or|and)\b)",
+        r"(?:\b(?:or|and|OR|AND)\b|[,;/&+]|\n)\s*(?:[Oo]ptions?\s+|both\s+|either\s+)?[(\[]?([A-Z])(?:[).:\]]|\s*$|\s*[,/;(]|\s+(?:or|and)\b)",
     )
 });
 

@@ -31,7 +31,7 @@ static CLAUSE: Pattern = Pattern::new(|| {
 });
 
 /// "If the patient were a child, …": supposed, not said.
-static SUPPOSED: Pattern = Pattern::new(|| {
+pub(super) static SUPPOSED: Pattern = Pattern::new(|| {
     compile(r"(?i)\b(?:if|unless|suppose|supposing|provided\s+that|in\s+case|whether)\b")
 });
 

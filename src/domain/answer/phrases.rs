@@ -60,7 +60,7 @@ pub(super) static NOT_OFFERED: Pattern = Pattern::new(|| {
         | \bnot\s+(?:listed|provided|included|given|offered|available|present|mentioned|found)\s+(?:among|in|as|within|on|from)\b[^.]{0,40}\b(?:option|choice|answer|list|above)
         | \bnot\s+(?:among|one\s+of|in)\s+(?:the\s+|these\s+)?(?:\w+\s+){0,2}?(?:option|choice)
         | \bno\s+(?:correct|right|suitable|valid|appropriate)\s+(?:answer|option|choice)
-        | \bnot\s+(?:A|B|C|D),\s*(?:B|C|D),\s*(?:C|D)?
+        | \bnot\s+A,\s*B,\s*C,?\s*(?:or|nor|and)?\s*D\b
         ",
     )
 });

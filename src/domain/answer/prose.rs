@@ -12,9 +12,10 @@
 
 use super::choice::{Choice, MAX_ANSWER, Read, read_text};
 use super::evidence::{Mapped, Rule};
-use super::letters::{leading_letter, own_sentence};
+use super::letters::leading_letter;
+use super::meant::SUPPOSED;
 use super::options::Options;
-use super::phrases::{INSUFFICIENT, NOT_OFFERED, Pattern, REFUSAL, compile};
+use super::phrases::{INSUFFICIENT, Pattern, REFUSAL, compile};
 use super::statements::{ANNOUNCED, Kind, Statement, names_an_option, statements};
 
 /// Words with which a text turns from one answer to another, or concludes.
@@ -93,6 +94,7 @@ fn weigh(text: &str, all: &[Statement]) -> Option<Read> {
         let old_strong = matches!(old.kind, Kind::Strong(_));
         if old.kind.choice() == Some(choice) {
             if strong || !old_strong {
+                competing &= strong == old_strong;
                 chosen = Some(statement);
             }
             continue;
@@ -189,11 +191,7 @@ fn read_part(trimmed: &str, options: &Options<'_>, notes: &mut Vec<String>) -> R
     if short && !ANNOUNCED.is_match(trimmed) {
         let mut own = Vec::new();
         let read = read_text(trimmed, options, &mut own);
-        // A sentence about a lack of evidence is a finding, unless it speaks of the answer.
-        let finding = read.choice == Choice::Insufficient
-            && trimmed.len() > 40
-            && says_insufficient(trimmed).is_none();
-        if read.choice != Choice::Nothing && !finding {
+        if read.choice != Choice::Nothing && speaks_of_the_answer(&read, trimmed) {
             notes.extend(own);
             return read;
         }
@@ -213,14 +211,7 @@ fn read_part(trimmed: &str, options: &Options<'_>, notes: &mut Vec<String>) -> R
             Rule::InsufficientPhrase,
             says_insufficient(tail),
         ),
-        (
-            Choice::NotOffered,
-            Rule::NoneOfThem,
-            NOT_OFFERED.get().and_then(|regex| {
-                let found = regex.find(tail)?;
-                Some((found.start(), found.end()))
-            }),
-        ),
+        (Choice::NotOffered, Rule::NoneOfThem, says_none(tail)),
     ] {
         if let Some((start, end)) = found {
             notes.push("the answer is taken from a sentence".into());
@@ -231,7 +222,7 @@ fn read_part(trimmed: &str, options: &Options<'_>, notes: &mut Vec<String>) -> R
             };
         }
     }
-    if trimmed.len() <= MAX_ANSWER && REFUSAL.is_match(trimmed) {
+    if trimmed.len() <= MAX_REFUSAL && REFUSAL.is_match(trimmed) && SPEAKER.is_match(trimmed) {
         return Read::by(Choice::Refused, Rule::RefusalPhrase);
     }
     notes.push("no statement commits to an answer".into());
@@ -242,10 +233,59 @@ fn read_part(trimmed: &str, options: &Options<'_>, notes: &mut Vec<String>) -> R
     }
 }
 
+/// Longest text, in bytes, that is taken for a refusal.
+const MAX_REFUSAL: usize = 600;
+
+/// The model speaks of itself: that a patient is unable to respond is no refusal.
+static SPEAKER: Pattern =
+    Pattern::new(|| compile(r"\bI\b|\b(?i:sorry|apologi[sz]e|as\s+an?\s+(?:ai|language))\b"));
+
+/// Says that none of the options is right, about the options as a whole.
+static NONE: Pattern = Pattern::new(|| {
+    compile(
+        r"(?ix)\bnone\s+of\s+(?:the|these|those)\s+(?:(?:given|provided|listed|available|offered|answer|presented|above|following|potential|mentioned)\s+)*(?:options?|choices?|answers?|statements?|above)\b
+        | \bnot\s+(?:listed|provided|included|given|offered|available|present|found)\s+(?:among|in|as|within|on)\b[^.]{0,40}\b(?:option|choice|answer)
+        | \bnot\s+(?:among|one\s+of|in)\s+(?:the\s+|these\s+)?(?:\w+\s+){0,2}?(?:option|choice)
+        | \bno\s+(?:correct|right)\s+(?:answer|option|choice)
+        | \bnot\s+A,\s*B,\s*C,?\s*(?:or|nor|and)?\s*D\b",
+    )
+});
+
+/// What turns from "none of them" or "not enough information" to something else.
+static TURNS_AWAY: Pattern = Pattern::new(|| {
+    compile(r"(?i)\b(?:however|but|closest|instead|among|still|yet|nevertheless)\b")
+});
+
+/// Where a text ends by saying that none of the options is right.
+fn says_none(text: &str) -> Option<(usize, usize)> {
+    let found = NONE.get()?.find_iter(text).last()?;
+    concludes(text, found.start(), found.end())
+}
+
+/// The range, if its sentence supposes nothing and no turn follows.
+fn concludes(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
+    let from = text[..start].rfind(". ").map_or(0, |at| at + 2);
+    let supposed = SUPPOSED.is_match(&text[from..start]);
+    (!supposed && !TURNS_AWAY.is_match(&text[end..])).then_some((start, end))
+}
+
+/// Whether a short reply that was read like an answer field is meant so: a lack of evidence may be a
+/// finding, and a patient who is unable to respond refuses nothing.
+fn speaks_of_the_answer(read: &Read, text: &str) -> bool {
+    match read.choice {
+        Choice::Insufficient => text.len() <= 40 || says_insufficient(text).is_some(),
+        Choice::NotOffered if read.rule == Rule::NoneOfThem => {
+            text.len() <= 40 || says_none(text).is_some()
+        }
+        Choice::Refused => SPEAKER.is_match(text),
+        _ => true,
+    }
+}
+
 /// What a sentence about insufficiency must speak of: a study's lack of evidence is a finding, no answer.
 static ABOUT_THE_ANSWER: Pattern = Pattern::new(|| {
     compile(
-        r"(?i)\b(?:answer\w*|determin\w*|decid\w*|choos\w*|chose|select\w*|conclud\w*|question|options?|choices?|say|tell|information|context|details?|documents?|passages?)\b",
+        r"(?i)\b(?:answer\w*|questions?|options?|choices?|information|info|context|details?|documents?|passages?|enough\s+data)\b",
     )
 });
 
@@ -256,9 +296,10 @@ fn says_insufficient(text: &str) -> Option<(usize, usize)> {
     let end = text[found.end()..]
         .find(". ")
         .map_or(text.len(), |at| found.end() + at);
-    ABOUT_THE_ANSWER
-        .is_match(&text[start..end])
-        .then_some((found.start(), found.end()))
+    if !ABOUT_THE_ANSWER.is_match(&text[start..end]) {
+        return None;
+    }
+    concludes(text, found.start(), found.end())
 }
 
 /// Most lines that are searched for a list of the options.
@@ -315,9 +356,8 @@ fn alone(line: &str, options: &Options<'_>) -> Option<Choice> {
         let said = line.len() < 40 || line.len() < 80 && says_insufficient(line).is_some();
         return (read.choice == Choice::Insufficient && said).then_some(Choice::Insufficient);
     };
-    let with_text = leading_letter(line).is_some_and(|(_, rest)| {
-        options.by_text(own_sentence(letter, rest, options)) == Some(letter)
-    });
+    let with_text =
+        leading_letter(line).is_some_and(|(_, rest)| options.by_text(rest) == Some(letter));
     let whole = matches!(read.rule, Rule::OneLetter | Rule::OptionText);
     (whole || with_text).then_some(read.choice)
 }

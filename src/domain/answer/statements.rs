@@ -1,10 +1,11 @@
 //! Statements about the answer in running text: who says what, and whether it is meant.
 
-use super::choice::Choice;
+use super::choice::{Choice, letter_in_brackets};
+use super::letters::leading_letter;
 use super::meant::{clause_start, first_line, is_meant};
 use super::options::Options;
 use super::phrases::{INSUFFICIENT, NOT_OFFERED, Pattern, compile};
-use super::targets::{letter_at, target, word_end};
+use super::targets::{letter_at, target, without_brackets, word_end};
 
 /// What a statement says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,9 +46,9 @@ pub(super) static ANNOUNCED: Pattern = Pattern::new(|| {
             (?:\b|_)(?:answers?(?:[_\s]+choice)?|ans
               |(?:correct|right|best|final|chosen|selected|suitable|appropriate|likely|accurate|logical|reasonable|remaining|closest|safest|obvious|only|better)\s+
                (?:remaining\s+|possible\s+|answer\s+|multiple[\s-]choice\s+)?(?:option|choice|response|selection|pick|letter|alternative|candidate)s?
-              |(?:option|choice|one)\s+that\s+\w+\s+best
+              |(?:option|choice|one|statement|answer)\s+that\s+[^.:;\n]{1,80}?
               |(?:my|our)\s+(?:final\s+|best\s+)?(?:choice|pick|guess|vote|selection|decision|verdict|conclusion|option))
-            \b(?:\s+(?:to|for|of|in|here|among|amongst|based|given|from|that|which|would|we|I|you)\b[^.:;\n]{0,80}?|,[^.:;\n]{0,60},)?
+            \b(?:\s+to\s+(?:the|this)\s+question,?\s+["'\u{201c}\u{2018}][^\n]{1,300}?["'\u{201d}\u{2019}]|\s+(?:to|for|of|in|here|among|amongst|based|given|from|that|which|would|we|I|you)\b[^.:;\n]{0,80}?|,[^.:;\n]{0,60},)?
             ["'_\s]*
             (?:(?P<neg>(?:(?:can(?:\s?not|['\u{2019}]t)|(?:could|must|should|would|may|might|will)\s+not|(?:could|should|would|wo)n['\u{2019}]t)\s+be|(?:is|are|was)n['\u{2019}]t|(?:is|are|was)\s+(?:\w+ly\s+)?not)\b)
               |(?:would|should|must|will|can\s+only|has\s+to|have\s+to|ought\s+to|seems?\s+to|appears?\s+to)\s+be\b|(?:is|are|was|remains|becomes|goes\s+to|lies\s+with)\b
@@ -82,6 +83,15 @@ static FOREIGN: Pattern = Pattern::new(|| {
     )
 });
 
+/// "the most likely diagnosis is": the letter or text of an option that follows is meant, if nothing
+/// better is said.
+static SUPERLATIVE: Pattern = Pattern::new(|| {
+    let head = r"(?ix)
+        \b(?:most\s+(?:likely|appropriate|probable|suitable|accurate|consistent)|best|correct|next\s+best|closest)
+        \s+(?:[\w'-]+,?\s+){1,14}?(?:is|would\s+be)\b";
+    compile(&format!("{head}{FILLERS}"))
+});
+
 /// "it is", "which leaves", "so": a letter that follows is meant, if nothing better is said.
 static HINTED: Pattern = Pattern::new(|| {
     let head = r"(?ix)
@@ -114,10 +124,10 @@ static PREDICATE: Pattern = Pattern::new(|| {
                (?:correct|right|best|final|appropriate|likely|accurate|suitable|probable|possible|viable|remaining|logical|obvious|better|plausible|reasonable|safest|closest)\s+
                (?:\w+\s+){0,2}?(?:answer|option|choice|one|pick|response|selection)\b
               |(?:the|my|our)\s+(?:final\s+)?answer\b|my\s+(?:final\s+)?(?:choice|pick)\b)
-            |it\s+is\b)
+            |it\s+is\s*(?:[.!;]|$))
           |(?P<weak>(?:is|seems|appears|looks|would\s+be|must\s+be|should\s+be|has\s+to\s+be)\s+
               (?:(?:therefore|thus|hence|clearly|likely|probably|indeed|definitely|obviously|then|also|to\s+be)\s+)*
-              (?:correct|right|true|best|the\s+(?:best|closest)\s+(?:fit|match)|(?:the\s+)?most\s+(?:likely|appropriate|consistent|accurate|suitable|probable|plausible|reasonable))(?:[\s.,;:!)]|$)
+              (?:correct|right|best|the\s+(?:best|closest)\s+(?:fit|match)|(?:the\s+)?most\s+(?:likely|appropriate|consistent|accurate|suitable|probable|plausible|reasonable))(?:[\s.,;:!)]|$)
             |(?:best\s+(?:fits|explains|matches|describes|answers|fulfils|fulfills|accounts)|(?:fits|matches|explains|describes)\s+(?:\w+\s+){0,3}?best|makes\s+(?:the\s+)?most\s+sense)\b)
           |(?P<reject>(?:is|was)\s+(?:(?:therefore|thus|clearly|definitely)\s+)*not\s+(?:the\s+)?(?:correct|right|best|final)\s+(?:answer|option|choice)\b|(?:is|can\s+be|was)\s+(?:therefore\s+|thus\s+)?(?:ruled\s+out|excluded|eliminated)\b)
         )",
@@ -127,7 +137,7 @@ static PREDICATE: Pattern = Pattern::new(|| {
 /// "B and C are both correct".
 static BOTH: Pattern = Pattern::new(|| {
     compile(
-        r"(?x)\b(?P<first>[A-Z])(?:\s*,\s*[A-Z])*\s*,?\s*(?:and|&)\s+(?:(?i:option)\s+)?(?P<last>[A-Z])\s+(?:are|seem|would\s+be)\s+(?:both\s+|all\s+|equally\s+)?(?P<what>correct|right|true|the\s+(?:correct|right|best)\s+(?:answers?|options?|choices?))\b",
+        r"(?x)\b(?P<first>[A-Z])(?:\s*,\s*[A-Z])*\s*,?\s*(?:and|&)\s+(?:(?i:option)\s+)?(?P<last>[A-Z])\s+(?:are|seem|would\s+be)\s+(?:both\s+|all\s+|equally\s+)?(?P<what>correct|right|the\s+(?:correct|right|best)\s+(?:answers?|options?|choices?))\b",
     )
 });
 
@@ -147,6 +157,7 @@ pub(super) fn statements(text: &str, options: &Options<'_>) -> Vec<Statement> {
     announced(text, options, &mut found);
     foreign(text, options, &mut found);
     hinted(text, options, &mut found);
+    superlatives(text, options, &mut found);
     subjects(text, options, &mut found);
     several(text, options, &mut found);
     option_texts(text, options, &mut found);
@@ -183,7 +194,16 @@ fn announced(text: &str, options: &Options<'_>, out: &mut Vec<Statement>) {
         if rest.len() < 8 && rest.trim() == "a" && !names_an_option(&text[start..end]) {
             continue;
         }
-        if let Some((kind, length)) = target(&text[end..], denied.is_some(), options) {
+        if text[start..end].contains('\n') && begins_a_list(&text[end..], options) {
+            continue;
+        }
+        let found = target(&text[end..], denied.is_some(), options);
+        if let Some((mut kind, length)) = found {
+            // "Either B (text) or …" has a second one, however it is written.
+            let either = text[start..end].to_lowercase().contains(" either");
+            if either && matches!(kind, Kind::Strong(Choice::Letter(_))) {
+                kind = Kind::Strong(Choice::Several);
+            }
             out.push(Statement {
                 kind,
                 start: start + signs_before(&text[start..end]),
@@ -191,6 +211,21 @@ fn announced(text: &str, options: &Options<'_>, out: &mut Vec<Statement>) {
             });
         }
     }
+}
+
+/// Whether the options are listed or gone through one by one, instead of an answer being given.
+fn begins_a_list(tail: &str, options: &Options<'_>) -> bool {
+    let mut end = tail.len().min(3000);
+    while !tail.is_char_boundary(end) {
+        end -= 1;
+    }
+    let mut letters = tail[..end].lines().filter_map(|line| {
+        let (letter, rest) = leading_letter(line)?;
+        let letter = letter.to_ascii_uppercase();
+        (options.offers(letter) && !rest.is_empty()).then_some(letter)
+    });
+    let first = letters.next();
+    first.is_some() && letters.any(|letter| Some(letter) != first)
 }
 
 /// "The answer is not listed", "the answer cannot be determined"; the denial begins at `from`.
@@ -212,6 +247,20 @@ fn none_of_them(text: &str, start: usize, from: usize) -> Option<Statement> {
         start: start + signs_before(&text[start..from]),
         end: from + found.end(),
     })
+}
+
+/// Whether nothing is said about the letter before `rest`: "so option A is unlikely" concludes nothing.
+fn stands_alone(rest: &str) -> bool {
+    let rest = without_brackets(rest).trim_start_matches([')', ']', '"', '\'', '\u{201d}']);
+    let word = rest.trim_start();
+    let signed = rest.starts_with(|c: char| !c.is_whitespace());
+    signed
+        || !word.starts_with(char::is_alphanumeric)
+        || [
+            "because", "since", "due", "based", "given", "rather", "over", "by",
+        ]
+        .iter()
+        .any(|known| word.starts_with(known))
 }
 
 /// Whether a text ends with "option" or its like.
@@ -269,10 +318,43 @@ fn hinted(text: &str, options: &Options<'_>, out: &mut Vec<Statement>) {
             }
             None => None,
         };
-        if let Some((choice @ Choice::Letter(_), length)) = found {
+        let alone = |length: usize| word.is_some() || stands_alone(&line[length..]);
+        if let Some((choice @ Choice::Letter(_), length)) = found
+            && alone(length)
+            && !head.ends_with("options")
+        {
             out.push(Statement {
                 kind: Kind::Weak(choice),
                 start: start + signs_before(&text[start..end]),
+                end: end + length,
+            });
+        }
+    }
+}
+
+fn superlatives(text: &str, options: &Options<'_>, out: &mut Vec<Statement>) {
+    for (start, end) in places(&SUPERLATIVE, text) {
+        let line = first_line(&text[end..]);
+        let sentence = &line[..line.find(". ").unwrap_or(line.len())];
+        let named = names_an_option(&text[start..end]);
+        let letter = letter_at(line, options).filter(|(choice, length)| match choice {
+            Choice::Letter(letter) => {
+                let own = line[*length..].trim_start_matches(['.', ')', ':', ' ']);
+                named || options.begins_alike(*letter, own) || options.shares_word(*letter, own)
+            }
+            _ => false,
+        });
+        let trimmed = sentence.trim_end_matches(['.', ' ']).len();
+        let found = letter.or_else(|| {
+            let letter = letter_in_brackets(sentence, options)
+                .or_else(|| options.by_text(sentence))
+                .or_else(|| options.beginning(line))?;
+            Some((Choice::Letter(letter), trimmed))
+        });
+        if let Some((choice, length)) = found {
+            out.push(Statement {
+                kind: Kind::Weak(choice),
+                start,
                 end: end + length,
             });
         }
@@ -323,15 +405,14 @@ fn subjects(text: &str, options: &Options<'_>, out: &mut Vec<Statement>) {
 /// ". Clindamycin is …". At most about 400 bytes.
 fn without_own_text<'t>(letter: char, rest: &'t str, options: &Options<'_>) -> &'t str {
     let line = first_line(rest);
-    if let Some(inner) = line.trim_start().strip_prefix('(')
-        && let Some(close) = inner.find(')')
-    {
-        return &rest[line.len() - inner.len() + close + 1..];
+    let after_brackets = without_brackets(line);
+    if after_brackets.len() < line.len() {
+        return &rest[line.len() - after_brackets.len()..];
     }
     let own = line.trim_start_matches([
         '.', ':', ',', ' ', ')', '"', '\'', '-', '\u{2013}', '\u{2014}',
     ]);
-    let delimited = line.starts_with(['.', ':', ')']);
+    let delimited = line.starts_with(['.', ':', ')', ',']);
     let key = options.key(letter);
     let begins = own
         .get(..key.len())
@@ -348,7 +429,7 @@ fn without_own_text<'t>(letter: char, rest: &'t str, options: &Options<'_>) -> &
         Some(at)
             if delimited
                 && at < 120
-                && !own[..at].contains([',', ';', '.'])
+                && !own[..at].trim_end_matches(',').contains([';', '.'])
                 && options.shares_word(letter, &own[..at]) =>
         {
             &rest[line.len() - own.len() + at..]
@@ -408,6 +489,7 @@ mod tests {
         for pattern in [
             &ANNOUNCED,
             &FOREIGN,
+            &SUPERLATIVE,
             &HINTED,
             &REFERENCE,
             &PREDICATE,

@@ -33,6 +33,12 @@ pub(super) fn target(tail: &str, denied: bool, options: &Options<'_>) -> Option<
         return None;
     }
     let strong = |choice: Choice, length: usize| Some((Kind::Strong(choice), length));
+    if unwrap(sentence).len() == 1
+        && let Some((choice, length)) = letter_at(line, options)
+    {
+        // A letter is a letter, even where another option's text is that letter.
+        return strong(choice, length);
+    }
     let trimmed_len = |text: &str| text.trim_end_matches(['.', ' ', '!']).len();
     if let Some(letter) = options.by_text(sentence) {
         return strong(Choice::Letter(letter), trimmed_len(sentence));
@@ -243,12 +249,20 @@ fn spaced(letter: char, rest: &str, options: &Options<'_>) -> bool {
         || (options.begins_alike(letter, after) && after.split_whitespace().next().is_some())
 }
 
+/// A text without the brackets that it begins with, if they close soon.
+pub(super) fn without_brackets(text: &str) -> &str {
+    let inside = text.trim_start().strip_prefix('(');
+    let close = inside.and_then(|inner| inner.find(')').filter(|&at| at < 200));
+    match (inside, close) {
+        (Some(inner), Some(at)) => &inner[at + 1..],
+        _ => text,
+    }
+}
+
 /// "B or D", "B/D" at the end of a line or sentence.
 fn two_joined(rest: &str, first: char, options: &Options<'_>) -> bool {
-    let tail = rest
-        .trim_start()
-        .trim_start_matches([')', ']'])
-        .trim_start();
+    let rest = rest.trim_start_matches([')', ']']);
+    let tail = without_brackets(rest).trim_start();
     let joined = ["and/or ", "or ", "and ", "/", "& ", ", "]
         .iter()
         .find_map(|word| Some((word, tail.strip_prefix(word)?)));
