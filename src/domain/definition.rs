@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::domain::answer::{Ending, Outcome, ReplyShape, parse};
+use crate::domain::answer::{Ending, Evidence, Outcome, ReplyShape, Rule, parse};
 use crate::domain::context::Scenario;
 use crate::domain::normalize::headline;
 use crate::domain::question::Question;
@@ -63,6 +63,8 @@ pub struct Reading {
     pub answer: Option<char>,
     /// Repairs and oddities.
     pub notes: Vec<String>,
+    /// The rule that decided and its place in the raw reply; `None` only where the reply is null.
+    pub evidence: Option<Evidence>,
 }
 
 impl Reading {
@@ -71,6 +73,14 @@ impl Reading {
             outcome,
             answer,
             notes: note.map(str::to_owned).into_iter().collect(),
+            evidence: None,
+        }
+    }
+
+    fn because(self, rule: Rule, start: usize, end: usize) -> Reading {
+        Reading {
+            evidence: Some(Evidence { rule, start, end }),
+            ..self
         }
     }
 }
@@ -102,6 +112,7 @@ pub fn read(definition: Definition, raw: Option<&str>, shape: &ReplyShape) -> Re
                 outcome: parsed.outcome,
                 answer: parsed.answer,
                 notes: parsed.notes,
+                evidence: parsed.evidence,
             }
         }
         Definition::Strict => strict(raw, shape),
@@ -114,7 +125,7 @@ pub fn read(definition: Definition, raw: Option<&str>, shape: &ReplyShape) -> Re
 /// reply, an empty reply still empty.
 fn strict(raw: &str, shape: &ReplyShape) -> Reading {
     if raw.trim().is_empty() {
-        return Reading::of(Outcome::Empty, None, None);
+        return Reading::of(Outcome::Empty, None, None).because(Rule::EmptyReply, 0, 0);
     }
     let object: Option<serde_json::Map<String, Value>> = serde_json::from_str(raw).ok();
     let answer = object.as_ref().and_then(|object| {
@@ -123,17 +134,22 @@ fn strict(raw: &str, shape: &ReplyShape) -> Reading {
         (object.len() == 2 && thinking.is_string()).then_some(answer)
     });
     let Some(answer) = answer else {
-        if parse(raw, shape, Ending::Complete).outcome == Outcome::ProviderError {
-            return Reading::of(Outcome::ProviderError, None, None);
+        let parsed = parse(raw, shape, Ending::Complete);
+        if parsed.outcome == Outcome::ProviderError {
+            return Reading {
+                evidence: parsed.evidence,
+                ..Reading::of(Outcome::ProviderError, None, None)
+            };
         }
-        return Reading::of(
-            Outcome::Unreadable,
-            None,
-            Some("not an object of the schema"),
+        let note = Some("not an object of the schema");
+        return Reading::of(Outcome::Unreadable, None, note).because(
+            Rule::NotTheSchema,
+            0,
+            raw.len(),
         );
     };
     let mut letters = answer.chars();
-    match (letters.next(), letters.next()) {
+    let reading = match (letters.next(), letters.next()) {
         (Some(letter), None) if shape.options.iter().any(|(own, _)| *own == letter) => {
             Reading::of(Outcome::Answered, Some(letter), None)
         }
@@ -141,38 +157,66 @@ fn strict(raw: &str, shape: &ReplyShape) -> Reading {
             Reading::of(Outcome::Insufficient, None, None)
         }
         _ => Reading::of(Outcome::Unreadable, None, Some("not one offered letter")),
-    }
+    };
+    let (start, end) = last_value(raw).unwrap_or((0, raw.len()));
+    let rule = match reading.outcome {
+        Outcome::Unreadable => Rule::NotTheSchema,
+        _ => Rule::StrictSchema,
+    };
+    reading.because(rule, start, end)
+}
+
+/// Where the text after the last `"answer_choice"` key of a valid object stands, without its quotes.
+fn last_value(raw: &str) -> Option<(usize, usize)> {
+    const KEY: &str = "\"answer_choice\"";
+    let after = raw.rfind(KEY)? + KEY.len();
+    let start = after + raw[after..].find('"')? + 1;
+    let end = start + raw[start..].find('"')?;
+    Some((start, end))
 }
 
 /// `mirage`: MIRAGE's current evaluate.py. The text after the last `"answer_choice": "`, trimmed; the
 /// first pattern that matches decides, X being A to D whatever is offered; otherwise A.
 fn mirage(raw: &str, shape: &ReplyShape) -> Reading {
     let tail = raw.rsplit("\"answer_choice\": \"").next().unwrap_or(raw);
-    let text = tail.trim_matches(is_python_space);
+    let text = tail.trim_end_matches(is_python_space);
+    let text = text.trim_start_matches(is_python_space);
     let found = mirage_letter(text);
-    let letter = found.unwrap_or('A');
+    let letter = found.map_or('A', |(letter, _)| letter);
     let offered = shape.options.iter().any(|(own, _)| *own == letter);
     let outcome = if offered {
         Outcome::Answered
     } else {
         Outcome::NotOffered
     };
-    Reading::of(
+    let reading = Reading::of(
         outcome,
         offered.then_some(letter),
         found
             .is_none()
             .then_some("no pattern matches; A by default"),
-    )
+    );
+    let begin =
+        raw.len() - tail.len() + (tail.len() - tail.trim_start_matches(is_python_space).len());
+    match found {
+        Some((_, at)) => reading.because(Rule::MiragePattern, begin + at, begin + at + 1),
+        None => {
+            let begin = begin.min(raw.len());
+            reading.because(Rule::MirageDefault, begin, begin + text.len())
+        }
+    }
 }
 
-/// The ten patterns, in order.
-fn mirage_letter(text: &str) -> Option<char> {
+/// The letter that the ten patterns find, tried in their order, and its byte position.
+fn mirage_letter(text: &str) -> Option<(char, usize)> {
     let start = text.trim_start_matches(is_python_space);
+    let lead = text.len() - start.len();
     let first = start.chars().next().filter(|c| is_choice(*c));
     let rest = start.get(1..).unwrap_or_default();
     // `$` also matches before a final line end.
-    let at_start = |follows: &dyn Fn(&str) -> bool| first.filter(|_| follows(rest));
+    let at_start = |follows: &dyn Fn(&str) -> bool| {
+        first.filter(|_| follows(rest)).map(|letter| (letter, lead))
+    };
     at_start(&|rest| rest.is_empty() || rest == "\n")
         .or_else(|| at_start(&|rest| rest.starts_with(" or")))
         .or_else(|| at_start(&|rest| rest.starts_with(" and")))
@@ -181,13 +225,12 @@ fn mirage_letter(text: &str) -> Option<char> {
         .or_else(|| {
             after(text, "ption ", |before, rest| {
                 let option = before.ends_with(['O', 'o']);
-                rest.chars().next().filter(|c| option && is_choice(*c))
+                option.then_some(rest)
             })
         })
         .or_else(|| {
             after(text, ":", |_, rest| {
-                let rest = rest.trim_start_matches(is_python_space);
-                rest.chars().next().filter(|c| is_choice(*c))
+                Some(rest.trim_start_matches(is_python_space))
             })
         })
         .or_else(|| at_start(&|rest| rest.starts_with('.')))
@@ -195,10 +238,17 @@ fn mirage_letter(text: &str) -> Option<char> {
         .or_else(|| at_start(&|rest| rest.starts_with(':')))
 }
 
-/// The first place where `needle` stands and `take` accepts what surrounds it.
-fn after(text: &str, needle: &str, take: impl Fn(&str, &str) -> Option<char>) -> Option<char> {
-    text.match_indices(needle)
-        .find_map(|(at, _)| take(&text[..at], &text[at + needle.len()..]))
+/// The first place where `needle` stands and what `take` leaves of the text after it begins with a choice.
+fn after(
+    text: &str,
+    needle: &str,
+    take: impl for<'t> Fn(&str, &'t str) -> Option<&'t str>,
+) -> Option<(char, usize)> {
+    text.match_indices(needle).find_map(|(at, _)| {
+        let rest = take(&text[..at], &text[at + needle.len()..])?;
+        let letter = rest.chars().next().filter(|c| is_choice(*c))?;
+        Some((letter, text.len() - rest.len()))
+    })
 }
 
 fn is_choice(c: char) -> bool {
@@ -264,7 +314,8 @@ mod tests {
             let reading = read(Definition::Mirage, Some(raw), &shape(4));
             assert_eq!(reading.answer, Some(letter), "{raw}");
         }
-        assert_eq!(mirage_letter("B\n"), Some('B'));
+        assert_eq!(mirage_letter("B\n"), Some(('B', 0)));
+        assert_eq!(mirage_letter(" x: y: C"), Some(('C', 7)));
         assert_eq!(mirage_letter("B\n\n"), None);
         let reading = read(Definition::Mirage, Some("C"), &shape(2));
         assert_eq!(

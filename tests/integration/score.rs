@@ -114,6 +114,44 @@ fn irregular_replies_get_the_kind_that_a_person_gave() {
     }
 }
 
+/// The reasoning of a real reply, read as if it were the whole reply, must not name another option than
+/// the answer field does. A few models do contradict themselves.
+#[test]
+fn reasoning_read_as_prose_agrees_with_the_answer_field() {
+    let Some(folder) = mirage() else { return };
+    use medrgb::data::predictions::{read_predictions, read_questions};
+    use medrgb::domain::definition::{read, standard_shape};
+    let (mut agree, mut differ) = (0, Vec::new());
+    for set in ["mmlu", "medqa", "pubmedqa", "bioasq"] {
+        let questions = read_questions(&folder.join("benchmark.json.gz"), Some(set)).unwrap();
+        let shapes: std::collections::HashMap<String, _> = questions
+            .iter()
+            .map(|question| (question.id.clone(), standard_shape(question)))
+            .collect();
+        let file = folder.join(format!("predictions/{set}.gpt-3.5.medrag32.jsonl"));
+        read_predictions(&file, &mut |line, prediction| {
+            let raw = prediction.response.unwrap_or_default();
+            let object: serde_json::Value = serde_json::from_str(&raw).unwrap_or_default();
+            let thinking = object["step_by_step_thinking"].as_str();
+            let Some(thinking) = thinking.filter(|_| line % 3 == 0) else {
+                return Ok(());
+            };
+            let shape = &shapes[&prediction.id];
+            let field = read(Definition::Paper, Some(&raw), shape).answer;
+            let prose = read(Definition::Paper, Some(thinking), shape).answer;
+            match (field, prose) {
+                (Some(a), Some(b)) if a == b => agree += 1,
+                (Some(_), Some(_)) => differ.push(prediction.id),
+                _ => {}
+            }
+            Ok(())
+        })
+        .unwrap();
+    }
+    assert!(agree > 600, "{agree}");
+    assert!(differ.len() <= 2, "{differ:?}");
+}
+
 const QUESTIONS: &str = r#"{"question_id":"q1","question":"Q1?","options":{"A":"yes","B":"no"},"answer":"A"}
 {"question_id":"q2","question":"Q2?","options":{"A":"yes","B":"no"},"answer":"B"}
 {"question_id":"q3","question":"Q3?","options":{"A":"yes","B":"no"},"answer":"A"}

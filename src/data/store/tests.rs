@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::domain::answer::Outcome;
+use crate::domain::answer::{Outcome, Sources};
 use crate::domain::context::{Mode, Scenario, SourceFilter};
 use crate::domain::question::{Choice, Question};
 
@@ -58,6 +58,8 @@ fn record(run: &str, question_id: &str) -> ReplyRecord {
             irrelevant: vec![],
             subs: vec![],
             notes: vec![],
+            evidence: None,
+            sources: Sources::default(),
         }),
         scores: None,
         created_at: "2026-11-29T10:00:00Z".into(),

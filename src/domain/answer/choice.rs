@@ -1,26 +1,27 @@
 //! Which option a short text names: the value of the answer field, or a reply that is only an answer.
 //!
 //! Rules, in this order:
-//! 1. One offered letter, in whatever brackets, quotes or case.
+//! 1. One offered letter, in whatever brackets, quotes, tags, width or case.
 //! 2. The whole text of exactly one option.
 //! 3. Words before the answer ("Option", "The answer is") are taken off.
-//! 4. Letters joined by `/`, `,`, "and", "or": several options.
+//! 4. Letters joined by `/`, `,`, "and", "or", "to": several options.
 //! 5. A letter and text ("B. text"): **the letter decides**, also where the text is another one's (noted);
-//!    but a text that says that the information is insufficient is that answer.
+//!    but a text that says that the information is insufficient is that answer, and a text that is
+//!    another letter makes several options.
 //! 6. Yes, no or maybe before a delimiter, where these are the options.
 //! 7. Phrases: insufficient information ("unknown" and "cannot be determined" too), none of the
 //!    options ("N/A", "not listed" too), refusals.
 //! 8. An option's text followed by an explanation.
+//! 9. A sentence that commits to an answer.
 //!
 //! Everything else names nothing: it is never guessed.
 
-use std::cell::OnceCell;
+use serde_json::{Map, Value};
 
-use regex::Regex;
-use serde_json::Value;
-
-use super::phrases::{INSUFFICIENT, NO_OPTION, NOT_OFFERED, Pattern, REFUSAL, UNKNOWN};
-use crate::domain::normalize::headline;
+use super::evidence::Rule;
+use super::letters::{explains_a_letter, leading_letter, names_more, own_sentence, unwrap};
+use super::options::Options;
+use super::phrases::{INSUFFICIENT, NO_OPTION, NOT_OFFERED, Pattern, REFUSAL, UNKNOWN, compile};
 
 /// What a text names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,277 +40,228 @@ pub(super) enum Choice {
     Nothing,
 }
 
-/// The options of a question; their texts are normalised only when one is compared.
-pub(super) struct Options<'a> {
-    options: &'a [(char, String)],
-    prepared: OnceCell<Vec<Entry>>,
+/// What a text names, by which rule, and where in the text it says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Read {
+    pub choice: Choice,
+    pub rule: Rule,
+    /// Start and end in the text that was read; `None` for the whole of it.
+    pub at: Option<(usize, usize)>,
 }
 
-/// An option's letter, its normalised text, and that text with loose dashes.
-type Entry = (char, String, String);
-
-impl<'a> Options<'a> {
-    pub(super) fn new(options: &'a [(char, String)]) -> Options<'a> {
-        Options {
-            options,
-            prepared: OnceCell::new(),
+impl Read {
+    pub(super) fn by(choice: Choice, rule: Rule) -> Read {
+        Read {
+            choice,
+            rule,
+            at: None,
         }
     }
 
-    fn entries(&self) -> &[Entry] {
-        self.prepared.get_or_init(|| {
-            let prepare = |(letter, text): &(char, String)| {
-                let key = text_key(text);
-                let loose = loosened(&key);
-                (letter.to_ascii_uppercase(), key, loose)
-            };
-            self.options.iter().map(prepare).collect()
-        })
+    fn letter(letter: char, rule: Rule) -> Read {
+        Read::by(Choice::Letter(letter), rule)
     }
 
-    fn are_yes_no_maybe(&self) -> bool {
-        let mut keys = self.entries().iter().map(|(_, key, _)| key.as_str());
-        keys.all(|key| matches!(key, "yes" | "no" | "maybe"))
+    pub(super) fn nothing() -> Read {
+        Read::by(Choice::Nothing, Rule::NamesNothing)
     }
-
-    pub(super) fn offers(&self, letter: char) -> bool {
-        self.options
-            .iter()
-            .any(|(offered, _)| offered.to_ascii_uppercase() == letter)
-    }
-
-    fn key(&self, letter: char) -> &str {
-        self.entries()
-            .iter()
-            .find(|(offered, ..)| *offered == letter)
-            .map_or("", |(_, key, _)| key)
-    }
-
-    /// The one option with this text; `None` where none or several have it.
-    pub(super) fn by_text(&self, text: &str) -> Option<char> {
-        let key = text_key(text);
-        if key.is_empty() {
-            return None;
-        }
-        let unique = |matching: &dyn Fn(&Entry) -> bool| {
-            let mut found = self.entries().iter().filter(|entry| matching(entry));
-            let first = found.next().map(|(letter, ..)| *letter);
-            first.filter(|_| found.next().is_none())
-        };
-        let loose = loosened(&key);
-        unique(&|entry| entry.1 == key).or_else(|| unique(&|entry| entry.2 == loose))
-    }
-
-    /// Whether `text` begins with, or is the beginning of, the text of this option.
-    pub(super) fn begins_alike(&self, letter: char, text: &str) -> bool {
-        let (given, own) = (text_key(text), self.key(letter));
-        !given.is_empty()
-            && !own.is_empty()
-            && (starts_with_words(&given, own) || starts_with_words(own, &given))
-    }
-
-    /// Whether `text` and the text of this option share a word of four letters or more.
-    pub(super) fn shares_word(&self, letter: char, text: &str) -> bool {
-        let own = self.key(letter);
-        words(&text_key(text)).any(|word| word.len() > 3 && words(own).any(|other| other == word))
-    }
-
-    /// The one option whose text begins `text`, before a delimiter; the longest where they nest.
-    pub(super) fn beginning(&self, text: &str) -> Option<char> {
-        let folded = text.trim_start().to_lowercase();
-        self.entries()
-            .iter()
-            .filter(|(_, key, _)| !key.is_empty())
-            .filter(|(_, key, _)| {
-                folded.strip_prefix(key.as_str()).is_some_and(|rest| {
-                    let rest = rest.trim_start_matches(['"', '\'', ')', ' ']);
-                    rest.is_empty()
-                        || rest.starts_with(['.', ';', ':', '(', '\n', '\u{2014}', '\u{2013}'])
-                        || rest.starts_with("- ")
-                        || rest.starts_with("because ")
-                        || rest.starts_with(", because ")
-                })
-            })
-            .max_by_key(|(_, key, _)| key.len())
-            .map(|(letter, ..)| *letter)
-    }
-
-    /// Yes, no or maybe at the beginning, before a delimiter.
-    pub(super) fn leading_word(&self, text: &str) -> Option<char> {
-        if !self.are_yes_no_maybe() {
-            return None;
-        }
-        let folded = text.trim_start().to_lowercase();
-        let word_end = folded
-            .find(|c: char| !c.is_alphanumeric())
-            .unwrap_or(folded.len());
-        let rest = folded[word_end..].trim_start_matches([' ', '"', '\'', '*']);
-        let delimited = rest.is_empty()
-            || rest.starts_with([
-                '.', ',', ';', ':', '(', '!', '-', '\n', '\u{2013}', '\u{2014}',
-            ])
-            || rest.starts_with("because ");
-        self.entries()
-            .iter()
-            .find(|(_, key, _)| delimited && *key == folded[..word_end])
-            .map(|(letter, ..)| *letter)
-    }
-}
-
-fn text_key(text: &str) -> String {
-    headline(&text.replace(['*', '`'], ""))
-}
-
-/// Differences of spacing around dashes left out.
-fn loosened(key: &str) -> String {
-    key.replace(" - ", "-")
-        .replace("- ", "-")
-        .replace(" -", "-")
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric())
-}
-
-fn starts_with_words(text: &str, beginning: &str) -> bool {
-    text.strip_prefix(beginning)
-        .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
 }
 
 /// Reads the value of the answer field.
-pub(super) fn read_value(value: &Value, options: &Options<'_>, notes: &mut Vec<String>) -> Choice {
+pub(super) fn read_value(value: &Value, options: &Options<'_>, notes: &mut Vec<String>) -> Read {
     match value {
         Value::String(text) => read_text(text, options, notes),
         Value::Null => {
             notes.push("the answer field is null".into());
-            Choice::Nothing
+            Read::by(Choice::Nothing, Rule::EmptyAnswer)
         }
         Value::Bool(flag) => {
             notes.push("the answer is true or false instead of a letter".into());
-            options
-                .by_text(if *flag { "yes" } else { "no" })
-                .map_or(Choice::Nothing, Choice::Letter)
+            let words = if *flag {
+                ["true", "yes"]
+            } else {
+                ["false", "no"]
+            };
+            let letter = words.iter().find_map(|word| options.by_text(word));
+            letter.map_or_else(Read::nothing, |letter| {
+                Read::letter(letter, Rule::OptionWord)
+            })
         }
         Value::Number(number) => {
             notes.push("the answer is a number instead of a letter".into());
-            options
-                .by_text(&number.to_string())
-                .map_or(Choice::Nothing, Choice::Letter)
+            let letter = options.by_text(&number.to_string());
+            letter.map_or_else(Read::nothing, |letter| {
+                Read::letter(letter, Rule::OptionText)
+            })
         }
         Value::Array(items) => read_items(items, options, notes),
-        Value::Object(map) => {
-            notes.push("the answer is an object instead of a letter".into());
-            let named = [
-                "letter",
-                "option",
-                "choice",
-                "answer",
-                "answer_choice",
-                "id",
-                "key",
-            ]
-            .iter()
-            .find_map(|key| map.get(*key).filter(|value| !value.is_object()));
-            if let Some(value) = named {
-                return read_value(value, options, notes);
-            }
-            let keys: Vec<Value> = map
-                .iter()
-                .filter(|(_, value)| !matches!(value, Value::Bool(false) | Value::Null))
-                .map(|(key, _)| Value::String(key.clone()))
-                .collect();
-            read_items(&keys, options, notes)
-        }
+        Value::Object(map) => read_object(map, options, notes),
     }
 }
 
-fn read_items(items: &[Value], options: &Options<'_>, notes: &mut Vec<String>) -> Choice {
-    notes.push("the answer is a list instead of a letter".into());
-    let mut choices: Vec<Choice> = items
+/// `{"letter": "B", "text": …}`, `{"B": "text"}` or `{"A": false, "B": true}`.
+fn read_object(map: &Map<String, Value>, options: &Options<'_>, notes: &mut Vec<String>) -> Read {
+    notes.push("the answer is an object instead of a letter".into());
+    let named = [
+        "letter",
+        "option",
+        "choice",
+        "answer",
+        "answer_choice",
+        "id",
+        "key",
+        "label",
+        "value",
+    ]
+    .iter()
+    .find_map(|key| map.get(*key).filter(|value| !value.is_object()));
+    if let Some(value) = named {
+        return read_value(value, options, notes);
+    }
+    let keys: Vec<Value> = map
         .iter()
+        .filter(|(_, value)| !matches!(value, Value::Bool(false) | Value::Null))
+        .map(|(key, _)| Value::String(key.clone()))
+        .collect();
+    read_items(&keys, options, notes)
+}
+
+fn read_items(items: &[Value], options: &Options<'_>, notes: &mut Vec<String>) -> Read {
+    notes.push("the answer is a list instead of a letter".into());
+    if let [Value::Object(map)] = items {
+        return read_object(map, options, notes);
+    }
+    let flat = items.iter().flat_map(|item| match item {
+        Value::Array(inner) => inner.as_slice(),
+        other => std::slice::from_ref(other),
+    });
+    let mut reads: Vec<Read> = flat
         .take(64)
         .filter(|item| !item.is_array() && !item.is_object())
         .map(|item| read_value(item, options, notes))
         .collect();
-    choices.dedup();
-    match choices.as_slice() {
-        [] => Choice::Nothing,
+    reads.dedup_by_key(|read| read.choice);
+    match reads.as_slice() {
+        [] => Read::by(Choice::Nothing, Rule::EmptyAnswer),
         [one] => *one,
+        // ["B", "Clindamycin"]: both items name the same option.
+        many if many.iter().all(|read| read.choice == many[0].choice) => many[0],
         many if many
             .iter()
-            .any(|c| matches!(c, Choice::Letter(_) | Choice::Several)) =>
+            .any(|read| matches!(read.choice, Choice::Letter(_) | Choice::Several)) =>
         {
-            Choice::Several
+            Read::by(Choice::Several, Rule::SeveralNamed)
         }
-        _ => Choice::Nothing,
+        _ => Read::nothing(),
     }
 }
 
 /// Words that introduce an answer.
 static LEAD: Pattern = Pattern::new(|| {
-    Regex::new(
-        r"(?i)^(?:(?:so|therefore|thus|hence),?\s+)?(?:the\s+|my\s+)?(?:(?:correct|right|best|final|most\s+likely|most\s+appropriate)\s+)*(?:answer|option|choice|letter)s?(?:[\s_]+(?:choice|option|letter))?\b\s*(?:is|are|would\s+be|should\s+be)?\s*[:=\-\u{2013}]?\s*",
+    compile(
+        r"(?ix)^(?:
+        (?:(?:so|therefore|thus|hence|finally),?\s+)?(?:(?:the|my|our)\s+)?
+          (?:(?:single\s+)?(?:correct|right|best|final|chosen|selected|closest|most\s+likely|most\s+appropriate|most\s+accurate|most\s+suitable)\s+)*
+          (?:answer|option|choice|letter|alternative|response|selection|ans)s?(?:[\s_]+(?:choice|option|letter|number))?\b\s*
+          (?:(?:is|are|would\s+be|should\s+be|must\s+be)\b)?\s*[:=\-\u{2013}.\#]?\s*
+        | (?:most\s+likely|probably|likely|definitely|clearly|certainly|only|just|i\s+(?:think|believe|choose|pick|select|would\s+say|go\s+with|would\s+go\s+with))\b\s*:?\s+
+        | [:=\->\u{2192}\u{21d2}\u{2022}]+\s*[(\[]?\b
+        | (?:(?:die\s+)?(?:richtige\s+)?antwort|(?:la\s+)?respuesta(?:\s+correcta)?|opci[o\u{f3}]n|(?:la\s+)?(?:bonne\s+)?r[e\u{e9}]ponse|(?:la\s+)?risposta|opzione|(?:a\s+)?resposta|op\u{e7}[a\u{e3}]o|lettre|letra|buchstabe)
+          \s*(?:ist|lautet|es|est|\u{e8}|\u{e9})?\s*:?\s+
+        | (?:\u{7b54}\u{6848}|\u{9009}\u{9879}|\u{9078}\u{9805}|\u{9009}\u{62e9}|\u{9009}|\u{6b63}\u{89e3})\s*(?:\u{662f}|\u{4e3a}|\u{70ba}|\u{306f})?\s*:?\s*
+        )",
     )
-    .ok()
+});
+
+/// "B-D", "A to C".
+static LETTER_RANGE: Pattern = Pattern::new(|| {
+    compile(r"^([A-Za-z])\s*(?:-|\u{2013}|\u{2014}|~|\bto\b|\bthrough\b)\s*([A-Za-z])$")
+});
+
+/// Says that what was named is not the answer.
+static DISMISSED: Pattern = Pattern::new(|| {
+    compile(
+        r"(?i)\b(?:not|ruled\s+out|excluded|eliminated|discarded|wrong|incorrect|false|are\s+out)\b|n['\u{2019}]t\b",
+    )
 });
 
 /// Longest text, in bytes, that is taken for an answer rather than for prose.
 pub(super) const MAX_ANSWER: usize = 2000;
 
 /// Reads a short text that should be an answer.
-pub(super) fn read_text(text: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Choice {
+pub(super) fn read_text(text: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Read {
     if text.len() > MAX_ANSWER {
         notes.push("the answer field holds a long text".into());
-        return super::prose::commitment(text, options, notes).unwrap_or(Choice::Nothing);
+        return super::prose::commitment(text, options, notes).unwrap_or_else(Read::nothing);
+    }
+    let mut bytes = text.bytes();
+    if let (Some(letter @ b'A'..=b'Z'), None) = (bytes.next(), bytes.next())
+        && options.offers(char::from(letter))
+    {
+        return Read::letter(char::from(letter), Rule::OneLetter);
     }
     read_short(text, options, notes, 3)
 }
 
 /// `leads` bounds how often introducing words are taken off.
-fn read_short(text: &str, options: &Options<'_>, notes: &mut Vec<String>, leads: usize) -> Choice {
+fn read_short(text: &str, options: &Options<'_>, notes: &mut Vec<String>, leads: usize) -> Read {
     let bare = unwrap(text);
     if bare.is_empty() {
         notes.push("the answer is empty".into());
-        return Choice::Nothing;
+        return Read::by(Choice::Nothing, Rule::EmptyAnswer);
     }
     let mut letters = bare.chars();
     if let (Some(letter), None) = (letters.next(), letters.next())
         && letter.is_ascii_alphabetic()
     {
-        return single(letter, text, bare, options, notes);
+        return single(letter, text, &bare, options, notes);
     }
     if let Some(letter) = options.by_text(&bare) {
         notes.push("the option's text instead of its letter".into());
-        return Choice::Letter(letter);
+        return Read::letter(letter, Rule::OptionText);
     }
     if let Some(lead) = LEAD.get().and_then(|regex| regex.find(&bare))
         && (1..bare.len()).contains(&lead.end())
         && leads > 0
     {
-        notes.push("words before the letter".into());
-        return read_short(&bare[lead.end()..], options, notes, leads - 1);
+        let mut own = Vec::new();
+        let read = read_short(&bare[lead.end()..], options, &mut own, leads - 1);
+        // "-5 mg" is not "5 mg": signs may only stand before a letter.
+        let only_signs = !lead.as_str().contains(char::is_alphanumeric);
+        let by_letter = matches!(
+            read.rule,
+            Rule::OneLetter | Rule::LetterWithText | Rule::LetterNotOffered | Rule::SeveralNamed
+        );
+        if read.choice != Choice::Nothing && (by_letter || !only_signs) {
+            notes.push("words before the letter".into());
+            notes.append(&mut own);
+            return Read { at: None, ..read };
+        }
     }
     if NO_OPTION.is_match(&bare) {
         notes.push("none of the options".into());
-        return Choice::NotOffered;
+        return Read::by(Choice::NotOffered, Rule::NoneOfThem);
     }
     listed(&bare, options, notes)
         .or_else(|| letter_with_text(&bare, options, notes))
         .or_else(|| worded(&bare, options, notes))
-        .or_else(|| super::prose::commitment(&bare, options, notes))
+        .or_else(|| {
+            let read = super::prose::commitment(&bare, options, notes)?;
+            Some(Read { at: None, ..read })
+        })
         .unwrap_or_else(|| {
             notes.push("the answer names none of the options".into());
-            Choice::Nothing
+            Read::nothing()
         })
 }
 
 fn single(
     letter: char,
     text: &str,
-    bare: impl AsRef<str>,
+    bare: &str,
     options: &Options<'_>,
     notes: &mut Vec<String>,
-) -> Choice {
+) -> Read {
     let upper = letter.to_ascii_uppercase();
     if options.offers(upper) {
         if upper != letter {
@@ -317,95 +269,68 @@ fn single(
         } else if text.trim().len() > 1 {
             notes.push("signs around the letter".into());
         }
-        return Choice::Letter(upper);
+        return Read::letter(upper, Rule::OneLetter);
     }
-    if let Some(by_text) = options.by_text(bare.as_ref()) {
+    if let Some(by_text) = options.by_text(bare) {
         notes.push("the option's text instead of its letter".into());
-        return Choice::Letter(by_text);
+        return Read::letter(by_text, Rule::OptionText);
     }
     notes.push(format!("{upper} is not offered"));
-    Choice::NotOffered
+    Read::by(Choice::NotOffered, Rule::LetterNotOffered)
 }
 
-/// Takes off quotes, emphasis, enclosing brackets, LaTeX boxes and end punctuation.
-pub(super) fn unwrap(text: &str) -> String {
-    let plain = text.replace(['*', '`'], "");
-    let mut rest = plain.as_str();
-    loop {
-        let mut next = rest
-            .trim_matches(|c: char| {
-                c.is_whitespace()
-                    || matches!(c, '"' | '\'' | '$' | '_' | '#')
-                    || ('\u{2018}'..='\u{201f}').contains(&c)
-            })
-            .trim_end_matches(['.', ',', ';', ':', '!']);
-        for (open, close) in [
-            ("\\boxed{", "}"),
-            ("\\text{", "}"),
-            ("\\mathrm{", "}"),
-            ("(", ")"),
-            ("[", "]"),
-            ("{", "}"),
-            ("<", ">"),
-        ] {
-            let inner = next
-                .strip_prefix(open)
-                .and_then(|rest| rest.strip_suffix(close))
-                // "(A) or (B)" is not enclosed as a whole; LaTeX may nest.
-                .filter(|inner| open.len() > 1 || !inner.contains(['(', ')', '[', ']', '{', '}']));
-            next = inner.unwrap_or(next);
-        }
-        // "B)" and "(B": a lone bracket at a lone letter.
-        if next.len() == 2 {
-            next = next
-                .trim_start_matches(['(', '['])
-                .trim_end_matches([')', ']']);
-        }
-        if next.len() == rest.len() {
-            return rest.to_owned();
-        }
-        rest = next;
-    }
-}
-
-/// Only letters, joined by separators: "A/B", "B, D", "A and C", "ABD".
-fn listed(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Choice> {
+/// Only letters, joined by separators: "A/B", "B, D", "A and C", "ABD", "B-D".
+fn listed(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Read> {
     if bare.len() > 60 {
         return None;
     }
-    let mut letters: Vec<char> = Vec::new();
-    for part in bare.split(|c: char| c.is_whitespace() || "/,;&+|.()[]\"'".contains(c)) {
-        match part.to_lowercase().as_str() {
-            "" | "and" | "or" | "both" | "either" | "option" | "options" => continue,
-            _ => {}
-        }
-        let mut chars = part.chars();
-        match (chars.next(), chars.next()) {
-            (Some(c), None) if c.is_ascii_alphabetic() => letters.push(c.to_ascii_uppercase()),
-            _ => {
-                letters = run_together(bare, options)?;
-                break;
-            }
-        }
-    }
+    let range = LETTER_RANGE.get().and_then(|regex| regex.captures(bare));
+    let mut letters: Vec<char> = match range {
+        Some(ends) => ends
+            .iter()
+            .skip(1)
+            .filter_map(|end| Some(end?.as_str().chars().next()?.to_ascii_uppercase()))
+            .collect(),
+        None => joined_letters(bare).or_else(|| run_together(bare, options))?,
+    };
     letters.sort_unstable();
     letters.dedup();
     match letters.as_slice() {
         [] => None,
         [one] if options.offers(*one) => {
             notes.push("signs around the letter".into());
-            Some(Choice::Letter(*one))
+            Some(Read::letter(*one, Rule::OneLetter))
         }
         [one] => {
             notes.push(format!("{one} is not offered"));
-            Some(Choice::NotOffered)
+            Some(Read::by(Choice::NotOffered, Rule::LetterNotOffered))
         }
         many => {
             let named: Vec<String> = many.iter().map(char::to_string).collect();
             notes.push(format!("several options: {}", named.join(", ")));
-            Some(Choice::Several)
+            Some(Read::by(Choice::Several, Rule::SeveralNamed))
         }
     }
+}
+
+/// The letters of a text that holds nothing else but signs and joining words.
+fn joined_letters(bare: &str) -> Option<Vec<char>> {
+    let mut letters = Vec::new();
+    for part in
+        bare.split(|c: char| c.is_whitespace() || "/,;&+|.()[]\"'\u{3001}\u{ff0c}".contains(c))
+    {
+        match part.to_lowercase().as_str() {
+            "" | "and" | "or" | "both" | "either" | "option" | "options" | "und" | "oder" | "y"
+            | "et" | "ou" => continue,
+            _ => {}
+        }
+        let mut chars = part.chars();
+        match (chars.next(), chars.next()) {
+            (Some(c), None) if c.is_ascii_alphabetic() => letters.push(c.to_ascii_uppercase()),
+            _ => return None,
+        }
+    }
+    Some(letters)
 }
 
 /// "ABD": offered capital letters without separators, each once, in order.
@@ -415,65 +340,8 @@ fn run_together(bare: &str, options: &Options<'_>) -> Option<Vec<char>> {
     (letters.len() > 1 && ordered && letters.iter().all(|&c| options.offers(c))).then_some(letters)
 }
 
-/// Letters with their delimiter later in a text: "… or C. text", a new line "B) text".
-static MARKER: Pattern = Pattern::new(|| {
-    Regex::new(
-        r"(?:\b(?:or|and|OR|AND)\b|[,;/&+]|\n)\s*(?:[Oo]ptions?\s+|both\s+|either\s+)?[(\[]?([A-Z])(?:[).:\]]|\s*$|\s*[,/;]|\s+(?:or|and)\b)",
-    )
-    .ok()
-});
-
-/// Whether `text`, which follows the letter `first`, names further offered letters.
-pub(super) fn names_more(first: char, text: &str, options: &Options<'_>) -> bool {
-    let Some(regex) = MARKER.get() else {
-        return false;
-    };
-    regex
-        .captures_iter(text)
-        .filter_map(|found| found.get(1)?.as_str().chars().next())
-        .any(|letter| letter != first && options.offers(letter))
-}
-
-/// The letter at the beginning and what follows its delimiter.
-pub(super) fn leading_letter(text: &str) -> Option<(char, &str)> {
-    let inner = text.trim_start().trim_start_matches(['(', '[', '"', '\'']);
-    let bracketed = inner.len() < text.trim_start().len();
-    let letter = inner.chars().next().filter(char::is_ascii_alphabetic)?;
-    let rest = &inner[1..];
-    let delimiter = rest.chars().next()?;
-    if matches!(delimiter, '\'' | '\u{2019}')
-        && rest[delimiter.len_utf8()..].starts_with(char::is_alphabetic)
-    {
-        // "I'm", "D'Arcy"
-        return None;
-    }
-    let spaced_dash = rest
-        .trim_start()
-        .strip_prefix(['-', '\u{2013}', '\u{2014}', '='])
-        .filter(|after| rest.starts_with(' ') && after.starts_with(' '));
-    if let Some(after) = spaced_dash {
-        return Some((letter, after.trim()));
-    }
-    let delimited = bracketed && delimiter == ' '
-        || matches!(
-            delimiter,
-            ')' | ']' | '.' | ':' | ',' | '"' | '\'' | '\n' | '\u{2013}' | '\u{2014}'
-        );
-    if !delimited {
-        return None;
-    }
-    let after = rest.trim_start_matches([
-        ')', ']', '.', ':', ',', '"', '\'', '\u{2013}', '\u{2014}', '-',
-    ]);
-    // "E.g." or "C.I." are no letters of options.
-    if delimiter == '.' && after.starts_with(char::is_alphanumeric) && after.len() < 4 {
-        return None;
-    }
-    Some((letter, after.trim()))
-}
-
 /// "B. text", "B) text", "B: text", and "B text" where the text is that option's.
-fn letter_with_text(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Choice> {
+fn letter_with_text(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Read> {
     let (letter, rest) = match leading_letter(bare) {
         Some((letter, rest)) => (letter.to_ascii_uppercase(), rest),
         None => {
@@ -490,19 +358,24 @@ fn letter_with_text(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) 
         INSUFFICIENT.is_match(rest) && !INSUFFICIENT.is_match(options.key(letter));
     if says_insufficient && rest.len() < 80 {
         notes.push(format!("letter {letter} with \"insufficient information\""));
-        return Some(Choice::Insufficient);
+        return Some(Read::by(Choice::Insufficient, Rule::InsufficientPhrase));
     }
     if !options.offers(letter) {
         notes.push(format!("{letter} is not offered"));
-        return Some(Choice::NotOffered);
+        return Some(Read::by(Choice::NotOffered, Rule::LetterNotOffered));
     }
     if options.by_text(rest) == Some(letter) {
         notes.push("the letter with the option's text".into());
-        return Some(Choice::Letter(letter));
+        return Some(Read::letter(letter, Rule::LetterWithText));
     }
-    if names_more(letter, rest, options) || names_more(letter, &bare[1..], options) {
+    let more = names_more(letter, rest, options) || names_more(letter, &bare[1..], options);
+    if more && DISMISSED.is_match(own_sentence(letter, &bare[1..], options)) {
+        // "A, B and D can be ruled out" names what is not the answer.
+        return None;
+    }
+    if more || is_another_letter(letter, rest, options) {
         notes.push("several options with their texts".into());
-        return Some(Choice::Several);
+        return Some(Read::by(Choice::Several, Rule::SeveralNamed));
     }
     notes.push(match options.by_text(rest) {
         Some(other) => {
@@ -513,70 +386,85 @@ fn letter_with_text(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) 
             format!("letter {letter} with a text that is not quite the option's; the letter counts")
         }
     });
-    Some(Choice::Letter(letter))
+    Some(Read::letter(letter, Rule::LetterWithText))
 }
 
-/// As [`follows_a_letter`], for a letter that begins the text: "A given patient" must not pass.
-fn explains_a_letter(rest: &str) -> bool {
-    rest.starts_with('(')
-        || [
-            "because ",
-            "since ",
-            "due to ",
-            "is correct",
-            "is right",
-            "is the correct",
-            "is the answer",
-        ]
-        .iter()
-        .any(|word| rest.starts_with(word))
-}
-
-/// Words that show that the single capital before them is an option's letter, not an article or a name.
-pub(super) fn follows_a_letter(rest: &str) -> bool {
-    let rest = rest.trim_start();
-    rest.starts_with('(')
-        || [
-            "because", "since", "as", "due", "based", "given", "is", "would", "but", "which",
-            "for", "from", "in", "with",
-        ]
-        .iter()
-        .any(|word| {
-            rest.strip_prefix(word)
-                .is_some_and(|after| !after.starts_with(char::is_alphanumeric))
-        })
+/// Whether all that follows a letter is another one: "B (C)".
+fn is_another_letter(letter: char, rest: &str, options: &Options<'_>) -> bool {
+    let bare = unwrap(rest);
+    let mut chars = bare.chars();
+    matches!((chars.next(), chars.next()), (Some(c), None) if c.is_ascii_uppercase() && c != letter && options.offers(c))
 }
 
 /// Answers in words.
-fn worded(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Choice> {
+fn worded(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Read> {
     if UNKNOWN.is_match(bare) || INSUFFICIENT.is_match(bare) && bare.len() < 200 {
-        return Some(Choice::Insufficient);
+        return Some(Read::by(Choice::Insufficient, Rule::InsufficientPhrase));
     }
     if NOT_OFFERED.is_match(bare) && bare.len() < 200 {
         notes.push("none of the options".into());
-        return Some(Choice::NotOffered);
+        return Some(Read::by(Choice::NotOffered, Rule::NoneOfThem));
     }
-    if bare.to_lowercase().starts_with("all of the") || bare.eq_ignore_ascii_case("all") {
+    let folded = bare.to_lowercase();
+    if folded == "all"
+        || [
+            "all of ",
+            "all the ",
+            "all options",
+            "all except ",
+            "all but ",
+        ]
+        .iter()
+        .any(|word| folded.starts_with(word))
+    {
         notes.push("all options at once".into());
-        return Some(Choice::Several);
+        return Some(Read::by(Choice::Several, Rule::SeveralNamed));
     }
     if let Some(letter) = options.leading_word(bare) {
         notes.push("a word and an explanation instead of the letter".into());
-        return Some(Choice::Letter(letter));
+        return Some(Read::letter(letter, Rule::OptionWord));
     }
     if bare.len() < 300 && several_texts(bare, options) {
         notes.push("the texts of several options".into());
-        return Some(Choice::Several);
+        return Some(Read::by(Choice::Several, Rule::SeveralNamed));
     }
     if let Some(letter) = options.beginning(bare) {
+        if let Some(other) = letter_in_brackets(bare, options).filter(|other| *other != letter) {
+            notes.push(format!(
+                "the text of option {letter} with the letter {other}; the letter counts"
+            ));
+            return Some(Read::letter(other, Rule::LetterWithText));
+        }
         notes.push("the option's text and an explanation instead of its letter".into());
-        return Some(Choice::Letter(letter));
+        return Some(Read::letter(letter, Rule::OptionTextFirst));
     }
-    REFUSAL.is_match(bare).then_some(Choice::Refused)
+    if let Some(letter) = letter_in_brackets(bare, options).filter(|_| bare.len() < 200) {
+        notes.push("the letter in brackets after a text".into());
+        return Some(Read::letter(letter, Rule::LetterWithText));
+    }
+    REFUSAL
+        .is_match(bare)
+        .then_some(Read::by(Choice::Refused, Rule::RefusalPhrase))
+}
+
+/// "(B)" or "(option B)".
+static BRACKETED: Pattern =
+    Pattern::new(|| compile(r"[(\[]\s*((?i:option|choice|answer|letter)\s+)?([A-Z])\s*[)\]]"));
+
+/// The one offered letter that stands in brackets; `None` where there are none or several. Without the
+/// word "option" the text must be like that option's: "hepatitis (B)" is no letter.
+pub(super) fn letter_in_brackets(text: &str, options: &Options<'_>) -> Option<char> {
+    let mut letters = BRACKETED.get()?.captures_iter(text).filter_map(|found| {
+        let letter = found.get(2)?.as_str().chars().next()?;
+        let sure = found.get(1).is_some() || options.shares_word(letter, text);
+        (options.offers(letter) && sure).then_some(letter)
+    });
+    let first = letters.next()?;
+    letters.all(|letter| letter == first).then_some(first)
 }
 
 /// Whether the text is a list of whole option texts.
-fn several_texts(bare: &str, options: &Options<'_>) -> bool {
+pub(super) fn several_texts(bare: &str, options: &Options<'_>) -> bool {
     let unified = bare
         .replace(" and/or ", "\u{1}")
         .replace(" or ", "\u{1}")

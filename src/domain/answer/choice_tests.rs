@@ -12,8 +12,8 @@ fn options(texts: &[&str]) -> Options<'static> {
 
 fn read(text: &str, options: &Options<'_>) -> (Choice, Vec<String>) {
     let mut notes = Vec::new();
-    let choice = read_text(text, options, &mut notes);
-    (choice, notes)
+    let read = read_text(text, options, &mut notes);
+    (read.choice, notes)
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn words_where_they_are_the_options() {
 #[test]
 fn values_of_every_type() {
     let sizes = options(&["1500", "15", "yes", "no"]);
-    let read = |value: Value| read_value(&value, &sizes, &mut Vec::new());
+    let read = |value: Value| read_value(&value, &sizes, &mut Vec::new()).choice;
     assert_eq!(read(serde_json::json!(["B"])), Choice::Letter('B'));
     assert_eq!(read(serde_json::json!(["B", "D"])), Choice::Several);
     assert_eq!(read(serde_json::json!([])), Choice::Nothing);

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::documents::{Names, read_list};
+use super::documents::{read_list, settle};
+use super::evidence::{Sources, Span};
+use super::names::Names;
 use super::reader::Found;
 use super::scan::Scan;
 use super::subs;
@@ -26,6 +28,10 @@ pub(super) struct Fields {
     pub broken_off: bool,
     /// The object is a provider's error.
     pub is_error: bool,
+    /// Where the answer stands in the scanned text.
+    pub answer_at: Option<Span>,
+    /// Where the other parts stand in the scanned text.
+    pub sources: Sources,
 }
 
 /// A key in its comparable form: lower case, letters and digits only.
@@ -166,40 +172,30 @@ impl Fields {
             fields.take_lists(object, shape, &names, ending, notes);
         }
         if !shape.sub_questions.is_empty() {
-            let maps: Vec<(&Map<String, Value>, Vec<String>)> = opened
-                .iter()
-                .map(|object| (object.map, object.open.clone()))
-                .collect();
-            fields.subs = subs::gather(&maps, shape, &names, ending, notes);
+            (fields.subs, fields.sources.subs) =
+                subs::gather(&opened, shape, &names, ending, notes);
         }
         fields
     }
 
     fn take_main(&mut self, object: &Opened<'_>, ending: Ending) {
         let (main, path) = main_of(object.map);
-        let (mut answer, mut reasoning) = (answer_in(main), find(main, is_reasoning_key));
-        let mut base = path;
+        let mut answer = answer_in(main);
+        let mut base = path.clone();
         if answer.is_none() && !base.is_empty() {
             answer = answer_in(object.map).filter(|(key, _)| !is_main_key(&key_form(key)));
             base.clear();
-            if answer.is_none() && reasoning.is_some() {
-                base = main_of(object.map).1;
-            }
         } else if answer.is_none() {
             answer = find(object.map, is_main_key).filter(|(_, value)| !value.is_object());
         }
-        if reasoning.is_none() {
-            reasoning = find(object.map, is_reasoning_key);
-        }
-        if let Some((_, value)) = reasoning {
-            self.reasoning = text_of(value).or(self.reasoning.take());
-        }
+        self.take_reasoning(object, main, path);
         match answer {
             Some((key, value)) => {
                 base.push(key);
                 let open = object.is_open(&base);
                 if !open || ending == Ending::Complete {
                     self.answer = Some(value.clone());
+                    self.answer_at = object.place(&base);
                 }
                 self.broken_off = open && ending != Ending::Complete;
             }
@@ -207,6 +203,24 @@ impl Fields {
                 self.broken_off = object.cut;
                 self.is_error |= find(object.map, |form| form == "error").is_some();
             }
+        }
+    }
+
+    fn take_reasoning<'a>(
+        &mut self,
+        object: &Opened<'a>,
+        main: &'a Map<String, Value>,
+        path: Vec<&'a str>,
+    ) {
+        let inside = find(main, is_reasoning_key).map(|found| (found, path));
+        let found = inside.or_else(|| Some((find(object.map, is_reasoning_key)?, Vec::new())));
+        let Some(((key, value), mut keys)) = found else {
+            return;
+        };
+        if let Some(text) = text_of(value) {
+            keys.push(key);
+            self.sources.reasoning = object.place(&keys);
+            self.reasoning = Some(text);
         }
     }
 
@@ -237,22 +251,31 @@ impl Fields {
                 value.clone()
             };
             let field = format!("{stem}_doc_id");
-            Some(read_list(&value, names, &field, notes))
+            let named = read_list(&value, names, &field, notes);
+            Some((named, object.place(&[key])))
         };
-        if let Some(found) = list("relevant", notes) {
+        let (relevant, relevant_at) = list("relevant", notes).unzip();
+        let (irrelevant, irrelevant_at) = list("irrelevant", notes).unzip();
+        let [relevant, irrelevant] = settle(relevant, irrelevant, names, notes);
+        if let Some(found) = relevant {
             self.relevant = found;
+            self.sources.relevant = relevant_at.flatten();
         }
-        if let Some(found) = list("irrelevant", notes) {
+        if let Some(found) = irrelevant {
             self.irrelevant = found;
+            self.sources.irrelevant = irrelevant_at.flatten();
         }
     }
 }
 
 /// An object without its wrapper.
-struct Opened<'a> {
-    map: &'a Map<String, Value>,
+pub(super) struct Opened<'a> {
+    pub map: &'a Map<String, Value>,
     /// Keys down to the value at which the text ended; empty if there is none.
-    open: Vec<String>,
+    pub open: Vec<String>,
+    found: &'a Found,
+    /// Keys of the wrappers.
+    wrapper: Vec<&'a str>,
     /// Ended inside a value, or without its closing brace and its answer.
     cut: bool,
 }
@@ -260,6 +283,7 @@ struct Opened<'a> {
 impl<'a> Opened<'a> {
     fn new(found: &'a Found) -> Opened<'a> {
         let mut map = &found.map;
+        let mut wrapper = Vec::new();
         let mut open = found.open.clone().unwrap_or_default();
         for _ in 0..3 {
             let inner = (map.len() == 1)
@@ -271,13 +295,22 @@ impl<'a> Opened<'a> {
             if open.first().is_some_and(|first| first == key) {
                 open.remove(0);
             }
+            wrapper.push(key);
             map = inner;
         }
         Opened {
             map,
             open,
+            found,
+            wrapper,
             cut: found.open.is_some(),
         }
+    }
+
+    /// Where the value under these keys stands in the scanned text.
+    pub(super) fn place(&self, keys: &[&str]) -> Option<Span> {
+        let path: Vec<&str> = self.wrapper.iter().chain(keys).copied().collect();
+        self.found.place(&path)
     }
 
     /// Whether the value under these keys was still open.

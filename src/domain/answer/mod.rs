@@ -2,22 +2,36 @@
 
 mod choice;
 mod documents;
+mod evidence;
 mod fields;
+mod letters;
+mod meant;
+mod names;
+mod options;
 mod phrases;
 mod prose;
 mod reader;
+#[cfg(test)]
+mod round_trip_tests;
 mod scan;
+mod statements;
 mod subs;
+mod targets;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod time_tests;
+mod verdict;
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::context::Scenario;
-use choice::{Choice, Options};
 use fields::Fields;
+use options::Options;
 use scan::Scan;
+use verdict::{Verdict, absent, decide, nowhere, without_answer};
 
+pub use evidence::{Evidence, Rule, Sources, Span};
 pub use subs::echoes_another;
 
 /// What a reply must look like and which names it may use: known before the call, needed to force a
@@ -143,6 +157,13 @@ pub struct ParsedReply {
     pub subs: Vec<Option<SubAnswer>>,
     /// Every repair and oddity, one short sentence each.
     pub notes: Vec<String>,
+    /// Which rule decided the outcome, and the place in the raw reply; `None` only in records that are
+    /// older than this field.
+    #[serde(default)]
+    pub evidence: Option<Evidence>,
+    /// Where reasoning, lists and sub-answers stand in the raw reply.
+    #[serde(default)]
+    pub sources: Sources,
 }
 
 /// Reads a reply: never fails, repairs what can be repaired, notes every repair, never guesses.
@@ -155,12 +176,16 @@ pub struct ParsedReply {
 ///
 /// Rules that the benchmark leaves open: in "B. text" the letter decides; "unknown" and "cannot be
 /// determined" are insufficient information; "N/A", "none" and "not listed" are not offered; an empty
-/// answer field is unreadable; an answer field that breaks off with the stream is no answer.
+/// answer field is unreadable; an answer field that breaks off with the stream is no answer; text after
+/// an object that commits to another option is noted, and the object counts; sentences that commit to
+/// different options without one correcting the other are several options.
 pub fn parse(raw: &str, shape: &ReplyShape, ending: Ending) -> ParsedReply {
     if raw.trim().is_empty() {
+        let outcome = without_answer(ending, Outcome::Empty);
         return ParsedReply {
-            outcome: without_answer(ending, Outcome::Empty),
+            outcome,
             subs: vec![None; shape.sub_questions.len()],
+            evidence: Some(nowhere(absent(outcome, Rule::EmptyReply), raw.len())),
             ..ParsedReply::blank()
         };
     }
@@ -168,11 +193,10 @@ pub fn parse(raw: &str, shape: &ReplyShape, ending: Ending) -> ParsedReply {
     let mut notes: Vec<String> = scan.notes.iter().map(|note| (*note).to_owned()).collect();
     let mut fields = Fields::gather(&scan, shape, ending, &mut notes);
     let options = Options::new(&shape.options);
-    let outcome = outcome(&scan, &fields, &options, ending, &mut notes);
-    let (outcome, answer) = match outcome {
-        Ok(choice) => of_choice(choice, ending),
-        Err(outcome) => (outcome, None),
-    };
+    let verdict = decide(&scan, &fields, &options, ending, &mut notes);
+    let Verdict {
+        outcome, answer, ..
+    } = verdict;
     if matches!(outcome, Outcome::Answered | Outcome::Insufficient) {
         match ending {
             Ending::Length => {
@@ -182,24 +206,73 @@ pub fn parse(raw: &str, shape: &ReplyShape, ending: Ending) -> ParsedReply {
             Ending::Complete | Ending::Running => {}
         }
     }
-    let mut prose = scan.prose.trim();
-    if ending == Ending::Running && scan.objects.is_empty() {
-        // The beginning of an object whose first key has not arrived.
-        prose = prose.split('{').next().unwrap_or_default().trim_end();
-    }
-    let reasoning = fields.reasoning.take().or_else(|| {
-        let only_answer = scan.objects.is_empty() && answer.is_some() && prose.len() < 80;
-        (!prose.is_empty() && !only_answer).then(|| prose.to_owned())
-    });
+    let reasoning = fields.reasoning.take();
+    let reasoning = reasoning.or_else(|| prose_reasoning(&scan, answer.is_some(), ending));
+    let sources = sources(&scan, &fields);
     ParsedReply {
         outcome,
         answer,
         reasoning,
-        hidden: scan.hidden,
         relevant: fields.relevant,
         irrelevant: fields.irrelevant,
         subs: fields.subs,
         notes,
+        evidence: Some(within(raw, verdict.evidence)),
+        sources: Sources {
+            reasoning: sources.reasoning.map(|span| on_characters(raw, span)),
+            relevant: sources.relevant.map(|span| on_characters(raw, span)),
+            irrelevant: sources.irrelevant.map(|span| on_characters(raw, span)),
+            subs: sources
+                .subs
+                .into_iter()
+                .map(|span| span.map(|span| on_characters(raw, span)))
+                .collect(),
+        },
+        hidden: scan.hidden,
+    }
+}
+
+/// The prose outside of objects as the reasoning of a reply that has no field for it.
+fn prose_reasoning(scan: &Scan<'_>, answered: bool, ending: Ending) -> Option<String> {
+    let mut prose = scan.prose.text.trim();
+    if ending == Ending::Running && scan.objects.is_empty() {
+        // The beginning of an object whose first key has not arrived.
+        prose = prose.split('{').next().unwrap_or_default().trim_end();
+    }
+    let only_answer = scan.objects.is_empty() && answered && prose.len() < 80;
+    (!prose.is_empty() && !only_answer).then(|| prose.to_owned())
+}
+
+/// The places of the parts, in the raw reply.
+fn sources(scan: &Scan<'_>, fields: &Fields) -> Sources {
+    let raw = |span: Option<Span>| span.map(|span| scan.raw(span));
+    Sources {
+        reasoning: raw(fields.sources.reasoning),
+        relevant: raw(fields.sources.relevant),
+        irrelevant: raw(fields.sources.irrelevant),
+        subs: fields.sources.subs.iter().map(|span| raw(*span)).collect(),
+    }
+}
+
+/// A range on character boundaries of the raw reply.
+fn on_characters(raw: &str, span: Span) -> Span {
+    let mut start = span.start.min(raw.len());
+    while !raw.is_char_boundary(start) {
+        start -= 1;
+    }
+    let mut end = span.end.clamp(start, raw.len());
+    while !raw.is_char_boundary(end) {
+        end += 1;
+    }
+    Span { start, end }
+}
+
+fn within(raw: &str, evidence: Evidence) -> Evidence {
+    let Span { start, end } = on_characters(raw, evidence.span());
+    Evidence {
+        start,
+        end,
+        ..evidence
     }
 }
 
@@ -215,67 +288,8 @@ impl ParsedReply {
             irrelevant: Vec::new(),
             subs: Vec::new(),
             notes: Vec::new(),
+            evidence: None,
+            sources: Sources::default(),
         }
     }
-}
-
-/// What a reply without an answer is.
-fn without_answer(ending: Ending, complete: Outcome) -> Outcome {
-    match ending {
-        Ending::Complete => complete,
-        Ending::Length => Outcome::Truncated,
-        Ending::Interrupted => Outcome::Interrupted,
-        Ending::Running => Outcome::Unreadable,
-    }
-}
-
-fn of_choice(choice: Choice, ending: Ending) -> (Outcome, Option<char>) {
-    match choice {
-        Choice::Letter(letter) => (Outcome::Answered, Some(letter)),
-        Choice::Several => (Outcome::SeveralOptions, None),
-        Choice::NotOffered => (Outcome::NotOffered, None),
-        Choice::Insufficient => (Outcome::Insufficient, None),
-        Choice::Refused => (Outcome::Refused, None),
-        Choice::Nothing => (without_answer(ending, Outcome::Unreadable), None),
-    }
-}
-
-/// The choice, or the outcome of a reply that has no answer to read.
-fn outcome(
-    scan: &Scan,
-    fields: &Fields,
-    options: &Options<'_>,
-    ending: Ending,
-    notes: &mut Vec<String>,
-) -> Result<Choice, Outcome> {
-    if let Some(value) = &fields.answer {
-        return Ok(choice::read_value(value, options, notes));
-    }
-    if ending == Ending::Running {
-        return Err(Outcome::Unreadable);
-    }
-    let prose = scan.prose.trim();
-    if scan.objects.is_empty() {
-        if phrases::is_saved_error(prose) {
-            return Err(Outcome::ProviderError);
-        }
-        if prose.is_empty() {
-            notes.push("nothing but hidden reasoning".into());
-            return Ok(Choice::Nothing);
-        }
-        return Ok(prose::read_reply(prose, options, notes));
-    }
-    if fields.is_error {
-        return Err(Outcome::ProviderError);
-    }
-    if fields.broken_off {
-        notes.push("the object breaks off before its answer".into());
-        return Err(without_answer(ending, Outcome::Truncated));
-    }
-    notes.push("the answer field is missing".into());
-    let outside = prose::commitment(prose, options, notes);
-    let reasoning = fields.reasoning.as_deref().unwrap_or_default();
-    Ok(outside
-        .or_else(|| prose::commitment(reasoning, options, notes))
-        .unwrap_or(Choice::Nothing))
 }

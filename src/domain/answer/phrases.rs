@@ -7,6 +7,12 @@ use regex::Regex;
 /// A constant pattern; a test makes sure that each of them compiles.
 pub(super) struct Pattern(LazyLock<Option<Regex>>);
 
+/// Compiles a pattern with ASCII word boundaries: with those of Unicode the quick engine can't be used on
+/// text that is not ASCII.
+pub(super) fn compile(pattern: &str) -> Option<Regex> {
+    Regex::new(&pattern.replace(r"\b", r"(?-u:\b)")).ok()
+}
+
 impl Pattern {
     pub(super) const fn new(compile: fn() -> Option<Regex>) -> Pattern {
         Pattern(LazyLock::new(compile))
@@ -23,7 +29,7 @@ impl Pattern {
 
 /// Says that the information does not suffice, or that the answer can't be determined from it.
 pub(super) static INSUFFICIENT: Pattern = Pattern::new(|| {
-    Regex::new(
+    compile(
         r"(?ix)
         \b(?:insufficient|not\s+(?:have\s+)?enough|inadequate|no\s+sufficient|not\s+(?:have\s+)?sufficient|lacks?\s+(?:sufficient|enough)|lack\s+of|without\s+(?:more|further|additional|sufficient))
            \s+(?:\w+\s+){0,2}?(?:information|info|evidence|data|context|details?)\b
@@ -36,37 +42,39 @@ pub(super) static INSUFFICIENT: Pattern = Pattern::new(|| {
         | \b(?:can\s?not|can['\u{2019}]?t|unable\s+to)\s+answer\b[^.]{0,60}\b(?:based\s+on|from|with|given|without)\b
         ",
     )
-    .ok()
 });
 
 /// The whole answer is a word for not knowing.
 pub(super) static UNKNOWN: Pattern = Pattern::new(|| {
-    Regex::new(r"(?i)^(?:insufficient|unknown|uncertain|unclear|not known|i (?:do not|don['\u{2019}]?t) know|not sure|unsure)$").ok()
+    compile(
+        r"(?i)^(?:insufficient|unknown|uncertain|unclear|not known|i (?:do not|don['\u{2019}]?t) know|not sure|unsure)$",
+    )
 });
 
 /// Says that the right option is not among those offered, or that none applies.
 pub(super) static NOT_OFFERED: Pattern = Pattern::new(|| {
-    Regex::new(
+    compile(
         r"(?ix)
         \bnone\s+of\s+(?:the|these|those|them)\b
         | \bneither\s+of\s+(?:the|these|them)\b
         | \bnot\s+(?:listed|provided|included|given|offered|available|present|mentioned|found)\s+(?:among|in|as|within|on|from)\b[^.]{0,40}\b(?:option|choice|answer|list|above)
         | \bnot\s+(?:among|one\s+of|in)\s+(?:the\s+|these\s+)?(?:\w+\s+){0,2}?(?:option|choice)
         | \bno\s+(?:correct|right|suitable|valid|appropriate)\s+(?:answer|option|choice)
-        | \bnot\s+(?:A|B|C|D),\s*(?:B|C|D),\s*(?:C|D)?
+        | \bnot\s+A,\s*B,\s*C,?\s*(?:or|nor|and)?\s*D\b
         ",
     )
-    .ok()
 });
 
 /// The whole answer is a word for no option.
 pub(super) static NO_OPTION: Pattern = Pattern::new(|| {
-    Regex::new(r"(?i)^(?:none|neither|nil|n\s*[/.]?\s*a|not applicable|no answer|not (?:listed|provided|available|given|offered|included)|no option|other)$").ok()
+    compile(
+        r"(?i)^(?:none|neither|nil|n\s*[/.]?\s*a|not applicable|no answer|not (?:listed|provided|available|given|offered|included)|no option|other)$",
+    )
 });
 
 /// Declines to answer.
 pub(super) static REFUSAL: Pattern = Pattern::new(|| {
-    Regex::new(
+    compile(
         r"(?ix)
         \b(?:can\s?not|can['\u{2019}]?t|won['\u{2019}]?t|will\s+not|unable\s+to|not\s+able\s+to|not\s+comfortable|must\s+decline|have\s+to\s+decline|decline\s+to|refuse\s+to|not\s+allowed\s+to)\s*
            (?:\s(?:to\s+)?(?:provide|providing|give|offer|answer|assist|help|comply|fulfil|fulfill|discuss|advise|respond|recommend|engage)\b|[.,])
@@ -76,12 +84,11 @@ pub(super) static REFUSAL: Pattern = Pattern::new(|| {
         | \bi(?:['\u{2019}]m|\s+am)\s+sorry,?\s+(?:but\s+)?i\s
         ",
     )
-    .ok()
 });
 
 /// How error messages of providers and clients begin.
 static ERROR_START: Pattern = Pattern::new(|| {
-    Regex::new(
+    compile(
         r"(?ix)^\W{0,3}(?:
         the\s+response\s+was\s+filtered
         | (?:openai|anthropic|httpx?|requests|urllib3|aiohttp|litellm)\.[\w.]*(?:error|exception)
@@ -100,7 +107,6 @@ static ERROR_START: Pattern = Pattern::new(|| {
         | <!doctype\s+html | <html\b
         )",
     )
-    .ok()
 });
 
 /// Whether a whole reply is an error message that was saved in its place.

@@ -1,224 +1,203 @@
 //! Answers in prose: only statements that commit to one, never letters that are weighed on the way.
+//!
+//! Statements are collected in the order of the text, each strong ("the answer is B", "B is the correct
+//! answer") or weak ("B is right", "which leaves B"). Then:
+//! 1. Strong statements count before weak ones; a weak one after a strong one counts only if it follows
+//!    words of correction ("wait", "actually").
+//! 2. Of strong statements the last one decides if something between them turns or concludes ("but",
+//!    "therefore"); two that merely stand beside each other compete, and no option is chosen. Weak ones
+//!    compete unless the later corrects the earlier.
+//! 3. A statement that is denied, asked, supposed or put into somebody else's mouth is none.
+//! 4. A rejection of the chosen option after its statement takes it back.
 
-use regex::Regex;
+use super::choice::{Choice, MAX_ANSWER, Read, read_text};
+use super::evidence::{Mapped, Rule};
+use super::letters::leading_letter;
+use super::meant::SUPPOSED;
+use super::options::Options;
+use super::phrases::{INSUFFICIENT, Pattern, REFUSAL, compile};
+use super::statements::{ANNOUNCED, Kind, Statement, names_an_option, statements};
 
-use super::choice::{
-    Choice, MAX_ANSWER, Options, follows_a_letter, leading_letter, names_more, read_text, unwrap,
-};
-use super::phrases::{INSUFFICIENT, NO_OPTION, NOT_OFFERED, Pattern, REFUSAL, UNKNOWN};
-
-/// "the answer is", "correct option:", "answer_choice":, "I choose": the answer follows.
-static CUE: Pattern = Pattern::new(|| {
-    Regex::new(
-        r#"(?ix)
-        (?:
-          \b(?:answer(?:[_\s]+choice)?|(?:correct|right|best|final|chosen|suitable|appropriate)\s+(?:option|choice|response|selection)|(?:option|choice)\s+that\s+\w+\s+best)
-          \b(?:\s+(?:to|for|of|in|here|among|based|given|from)\b[^.:;\n]{0,80}?)?
-          ["'*_`\s]*
-          (?:is|would\s+be|should\s+be|must\s+be|appears\s+to\s+be|seems\s+to\s+be|will\s+be|:|=|->|\u{2192})
-          | \bI\s+(?:would\s+|will\s+|['\u{2019}]d\s+)?(?:choose|select|pick|go\s+with|answer\s+with)
-          | \bI['\u{2019}](?:d|ll)\s+(?:choose|select|pick|go\s+with)
-          | \\boxed\{
-        )
-        ["'*_`\s:]*
-        (?:(?:therefore|thus|likely|most\s+likely|probably|clearly|definitely|simply|indeed|then|either|both|options?|choices?|letter|answer|the\s+option|\\text\{)\b["'*_`\s:,{]*)*
-        "#,
+/// Words with which a text turns from one answer to another, or concludes.
+static TURN: Pattern = Pattern::new(|| {
+    compile(
+        r"(?i)\b(?:wait|actually|but|however|instead|rather|therefore|thus|hence|so|finally|final|on second thought|sorry|mistake|mistaken|misread|misspoke|reconsider\w*|re-?(?:evaluat|examin|think|read|check|assess)\w*|revis\w+|overall|conclu\w+|in summary|in short|to sum|scratch|after all|yet|although|whereas|correction|no,|hmm|upon|that['\u{2019}]s (?:not|wrong)|that is (?:not|wrong)|i was wrong|oops)",
     )
-    .ok()
 });
 
-/// "option B is correct", "(C) is the correct answer": the answer comes first.
-static SUBJECT: Pattern = Pattern::new(|| {
-    Regex::new(
-        r"(?x)
-        (?:\b(?i:option|choice|answer)\s+[(\[]?([A-Za-z])[)\]]?|(?:^|[.,:;\n]\s*|\b(?i:so|therefore|thus|hence),?\s+)[(\[]?([A-Z])[)\]]?)
-        (?:[.:)][^.\n]{0,120}?)?,?
-        \s+(?:is|would\s+be|must\s+be|seems)\s+(?:therefore\s+|thus\s+|clearly\s+|likely\s+)?
-        (?:the\s+(?:\w+\s+)?(?:correct|right|best|final)\s+(?:answer|option|choice)|the\s+answer|(?:correct|right)\s*(?:[.!\n]|$))
-        ",
+/// Words with which a text corrects itself.
+static CORRECTION: Pattern = Pattern::new(|| {
+    compile(
+        r"(?i)\b(?:wait|actually|on second thought|sorry|my mistake|mistaken|misread|misspoke|reconsider\w*|scratch that|correction|no,|hmm|oops|(?:that|this|which)(?:['\u{2019}]s| is| was) (?:not (?:right|correct|true)|wrong|incorrect|a mistake|an error)|i was wrong|i made (?:a|an) (?:mistake|error)|i take (?:that|it) back|instead)",
     )
-    .ok()
 });
 
-/// Most statements that are looked at, from the last backwards.
-const MAX_STATEMENTS: usize = 50;
+/// Words that take back what was just said.
+static RETRACTION: Pattern = Pattern::new(|| {
+    compile(
+        r"(?i)\b(?:scratch that|i take (?:that|it) back|(?:wait|no|hmm|actually)[,.!\u{2026} -]{1,5}(?:actually[, ]+)?(?:no[,.]? |(?:that|this|it)(?:['\u{2019}]s| is| was| can['\u{2019}]?t| cannot) (?:not |be )?(?:right|correct|wrong|incorrect|true|a mistake)))",
+    )
+});
 
-/// The last statement that commits to an answer.
+/// Most statements that are weighed, the last of the text.
+const MAX_STATEMENTS: usize = 64;
+
+/// The statement that commits to an answer, with its place in `text`.
 pub(super) fn commitment(
     text: &str,
     options: &Options<'_>,
     notes: &mut Vec<String>,
-) -> Option<Choice> {
-    let plain = text.replace(['*', '`'], "");
-    let cue = CUE.get().and_then(|regex| {
-        let found: Vec<(usize, usize)> = regex
-            .find_iter(&plain)
-            .map(|found| (found.start(), found.end()))
-            .collect();
-        found
-            .into_iter()
-            .rev()
-            .take(MAX_STATEMENTS)
-            .find_map(|(start, end)| Some((start, after_cue(&plain[end..], options)?)))
+) -> Option<Read> {
+    let plain = Mapped::plain(text);
+    let mut all = statements(&plain.text, options);
+    let first = all.len().saturating_sub(MAX_STATEMENTS);
+    all.drain(..first);
+    let verdict = weigh(&plain.text, &all)?;
+    notes.push(
+        match verdict.rule {
+            Rule::SentencesCompete => "sentences commit to different options",
+            Rule::TakenBack => "the answer is taken back",
+            _ => "the answer is taken from a sentence",
+        }
+        .into(),
+    );
+    let at = verdict.at.map(|(start, end)| {
+        let span = plain.source(start, end);
+        (span.start, span.end)
     });
-    let subject = SUBJECT.get().and_then(|regex| {
-        let found = regex.captures_iter(&plain).last()?;
-        let letter = found.get(1).or_else(|| found.get(2))?.as_str();
-        let letter = letter.chars().next()?.to_ascii_uppercase();
-        let choice = if options.offers(letter) {
-            Choice::Letter(letter)
-        } else {
-            Choice::NotOffered
+    Some(Read { at, ..verdict })
+}
+
+/// Decides between the statements of a text.
+fn weigh(text: &str, all: &[Statement]) -> Option<Read> {
+    let mut chosen: Option<&Statement> = None;
+    let mut taken_back = None;
+    let mut competing = false;
+    for statement in all {
+        let choice = match statement.kind {
+            Kind::Reject(letter) => {
+                if let Some(old) = chosen
+                    && old.kind.choice() == Some(Choice::Letter(letter))
+                {
+                    (taken_back, chosen) = (Some(statement), None);
+                }
+                continue;
+            }
+            Kind::Strong(choice) | Kind::Weak(choice) => choice,
         };
-        Some((found.get(0)?.start(), choice))
-    });
-    let last = match (cue, subject) {
-        (Some(a), Some(b)) => Some(if a.0 >= b.0 { a } else { b }),
-        (a, b) => a.or(b),
+        let strong = matches!(statement.kind, Kind::Strong(_));
+        let Some(old) = chosen else {
+            (chosen, competing) = (Some(statement), false);
+            continue;
+        };
+        let between = text.get(old.end..statement.end).unwrap_or_default();
+        let old_strong = matches!(old.kind, Kind::Strong(_));
+        if old.kind.choice() == Some(choice) {
+            if strong || !old_strong {
+                competing &= strong == old_strong;
+                chosen = Some(statement);
+            }
+            continue;
+        }
+        let pattern = if strong && old_strong {
+            &TURN
+        } else {
+            &CORRECTION
+        };
+        let narrows = old.kind.choice() == Some(Choice::Several) && strong;
+        let corrects = narrows || pattern.is_match(between);
+        match (strong, old_strong) {
+            (true, false) => (chosen, competing) = (Some(statement), false),
+            (false, true) if !corrects => {}
+            _ => (chosen, competing) = (Some(statement), !corrects),
+        }
+    }
+    let Some(chosen) = chosen else {
+        let back = taken_back?;
+        return Some(Read {
+            choice: Choice::Nothing,
+            rule: Rule::TakenBack,
+            at: Some((back.start, back.end)),
+        });
     };
-    last.map(|(_, choice)| {
-        notes.push("the answer is taken from a sentence".into());
-        choice
+    let (choice, rule) = match chosen.kind.choice()? {
+        _ if competing => (Choice::Several, Rule::SentencesCompete),
+        Choice::Several => (Choice::Several, Rule::SeveralNamed),
+        choice => (choice, Rule::Sentence),
+    };
+    if let Some(at) = retracted(text, chosen.end) {
+        return Some(Read {
+            choice: Choice::Nothing,
+            rule: Rule::TakenBack,
+            at: Some(at),
+        });
+    }
+    Some(Read {
+        choice,
+        rule,
+        at: Some((chosen.start, chosen.end)),
     })
 }
 
-/// Reads what follows "the answer is".
-fn after_cue(tail: &str, options: &Options<'_>) -> Option<Choice> {
-    let line_end = tail.find('\n').unwrap_or(tail.len());
-    let mut length = line_end.min(400);
-    while !tail.is_char_boundary(length) {
+/// Where the text takes back, right after `end`, what was said before it.
+fn retracted(text: &str, end: usize) -> Option<(usize, usize)> {
+    let after = text.get(end..)?;
+    let mut length = after.len().min(300);
+    while !after.is_char_boundary(length) {
         length -= 1;
     }
-    let line = tail[..length].trim_end();
-    let sentence = &line[..line.find(". ").unwrap_or(line.len())];
-    if sentence.is_empty() {
-        return None;
-    }
-    if let Some(letter) = options.by_text(sentence).or_else(|| options.by_text(line)) {
-        return Some(Choice::Letter(letter));
-    }
-    if let Some(letter) = options.leading_word(sentence) {
-        return Some(Choice::Letter(letter));
-    }
-    if let Some(choice) = letter_after_cue(line, options) {
-        return Some(choice);
-    }
-    if let Some(letter) = options.beginning(line) {
-        return Some(Choice::Letter(letter));
-    }
-    let start = line.trim_start().to_lowercase();
-    let bare = unwrap(sentence);
-    if NOT_OFFERED.is_match(sentence) || NO_OPTION.is_match(&bare) {
-        return Some(Choice::NotOffered);
-    }
-    if UNKNOWN.is_match(&bare) || INSUFFICIENT.is_match(sentence) && !start.starts_with("not ") {
-        return Some(Choice::Insufficient);
-    }
-    None
+    let found = RETRACTION.get()?.find(&after[..length])?;
+    Some((end + found.start(), end + found.end()))
 }
 
-/// The letter right after the cue, where it is one: not an article, not a name.
-fn letter_after_cue(line: &str, options: &Options<'_>) -> Option<Choice> {
-    let open = line.trim_start();
-    let inner = open.trim_start_matches(['(', '[', '{', '"', '\'']);
-    let bracketed = inner.len() < open.len();
-    let letter = inner.chars().next().filter(char::is_ascii_alphabetic)?;
-    let upper = letter.to_ascii_uppercase();
-    let rest = &inner[1..];
-    let next = rest.chars().next();
-    let is_letter = match next {
-        None => true,
-        Some(c) if c.is_alphanumeric() || c == '\u{2019}' || c == '_' => false,
-        Some('\'') if rest[1..].starts_with(char::is_alphabetic) => false,
-        Some(')' | ']' | '}' | '"' | '\'') => true,
-        // "D-dimer", "C+ state"
-        Some('-' | '+' | '\u{2010}'..='\u{2015}') => {
-            !rest[next.map_or(1, char::len_utf8)..].starts_with(|c: char| c.is_alphanumeric())
-        }
-        Some('.' | ':') => ends_a_letter(letter, bracketed, rest, options),
-        Some(',' | ';' | '!' | '?' | '/' | '&') => letter.is_ascii_uppercase() || bracketed,
-        Some(_) => spaced(letter, upper, rest, options),
-    };
-    if !is_letter {
-        return None;
-    }
-    if names_more(upper, rest, options) || two_joined(rest, upper, options) {
-        return Some(Choice::Several);
-    }
-    if !options.offers(upper) {
-        return Some(Choice::NotOffered);
-    }
-    Some(Choice::Letter(upper))
-}
-
-/// "B." at an end, before a new sentence or before the option's text; but not "C. difficile".
-fn ends_a_letter(letter: char, bracketed: bool, rest: &str, options: &Options<'_>) -> bool {
-    let after = rest[1..].trim_start();
-    if after.is_empty() || bracketed {
-        return true;
-    }
-    let upper = letter.to_ascii_uppercase();
-    if options.begins_alike(upper, after) || options.shares_word(upper, after) {
-        return true;
-    }
-    let first_word_short = after.starts_with(|c: char| c.is_ascii_lowercase());
-    letter.is_ascii_uppercase() && !first_word_short && rest[1..].starts_with(char::is_whitespace)
-}
-
-/// "B because …", "B (text)", "B text of option B"; but not "A patient", "B cells".
-fn spaced(letter: char, upper: char, rest: &str, options: &Options<'_>) -> bool {
-    if !letter.is_ascii_uppercase() {
-        return false;
-    }
-    let after = rest.trim_start();
-    let joined = ["or ", "and ", "/", "- ", "\u{2013} ", "\u{2014} "]
-        .iter()
-        .any(|word| after.starts_with(word));
-    after.is_empty()
-        || joined
-        || follows_a_letter(after)
-        || (options.begins_alike(upper, after) && after.split_whitespace().next().is_some())
-}
-
-/// "B or D", "B/D" at the end of a line or sentence.
-fn two_joined(rest: &str, first: char, options: &Options<'_>) -> bool {
-    let tail = rest
-        .trim_start()
-        .trim_start_matches([')', ']'])
-        .trim_start();
-    let after = ["or ", "and ", "/", "& ", ", "]
-        .iter()
-        .find_map(|word| tail.strip_prefix(word));
-    after.is_some_and(|after| {
-        let after = after
-            .trim_start_matches("option ")
-            .trim_start_matches(['(', '[']);
-        let mut chars = after.chars();
-        let second = chars.next().filter(char::is_ascii_uppercase);
-        let bounded = chars.next().is_none_or(|c| !c.is_alphanumeric());
-        second.is_some_and(|c| bounded && c != first && options.offers(c))
-            && (after.len() == 1 || !follows_a_letter(&after[1..]))
-    })
-}
+/// Where a model goes on with a question of its own making.
+static NEXT_QUESTION: Pattern =
+    Pattern::new(|| compile(r"(?im)^\W{0,6}(?:next\s+)?question\s*\d*\s*:"));
 
 /// Reads a whole reply that holds no object.
-pub(super) fn read_reply(text: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Choice {
+pub(super) fn read_reply(text: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Read {
+    let lead = text.len() - text.trim_start().len();
     let trimmed = text.trim();
-    if let Some(choice) = commitment(trimmed, options, notes) {
-        return choice;
+    let next = NEXT_QUESTION.get().and_then(|regex| regex.find(trimmed));
+    let first = next.map_or("", |found| trimmed[..found.start()].trim_end());
+    let mut read = None;
+    if !first.is_empty() {
+        let mut own = Vec::new();
+        read = Some(read_part(first, options, &mut own)).filter(|read| {
+            matches!(
+                read.choice,
+                Choice::Letter(_) | Choice::Several | Choice::NotOffered
+            )
+        });
+        if read.is_some() {
+            notes.push("a further question after the answer is left out".into());
+            notes.append(&mut own);
+        }
+    }
+    let read = read.unwrap_or_else(|| read_part(trimmed, options, notes));
+    let (start, end) = read.at.unwrap_or((0, trimmed.len()));
+    Read {
+        at: Some((lead + start, lead + end)),
+        ..read
+    }
+}
+
+fn read_part(trimmed: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Read {
+    if let Some(read) = commitment(trimmed, options, notes) {
+        return read;
     }
     // A short reply may be nothing but the answer; one that says "the answer is" has been read.
     let short = trimmed.len() <= 300 && !trimmed.contains('\n');
-    if short && !CUE.is_match(trimmed) {
+    if short && !ANNOUNCED.is_match(trimmed) {
         let mut own = Vec::new();
-        let choice = read_text(trimmed, options, &mut own);
-        if choice != Choice::Nothing {
+        let read = read_text(trimmed, options, &mut own);
+        if read.choice != Choice::Nothing && speaks_of_the_answer(&read, trimmed) {
             notes.extend(own);
-            return choice;
+            return read;
         }
     }
-    if let Some(choice) = edge_lines(trimmed, options, notes) {
-        return choice;
+    if let Some(read) = edge_lines(trimmed, options, notes) {
+        return read;
     }
     let tail_start = trimmed
         .char_indices()
@@ -226,34 +205,138 @@ pub(super) fn read_reply(text: &str, options: &Options<'_>, notes: &mut Vec<Stri
         .nth(299)
         .map_or(0, |(at, _)| at);
     let tail = &trimmed[tail_start..];
-    if INSUFFICIENT.is_match(tail) {
-        notes.push("the answer is taken from a sentence".into());
-        return Choice::Insufficient;
+    for (choice, rule, found) in [
+        (
+            Choice::Insufficient,
+            Rule::InsufficientPhrase,
+            says_insufficient(tail),
+        ),
+        (Choice::NotOffered, Rule::NoneOfThem, says_none(tail)),
+    ] {
+        if let Some((start, end)) = found {
+            notes.push("the answer is taken from a sentence".into());
+            return Read {
+                choice,
+                rule,
+                at: Some((tail_start + start, tail_start + end)),
+            };
+        }
     }
-    if NOT_OFFERED.is_match(tail) {
-        notes.push("the answer is taken from a sentence".into());
-        return Choice::NotOffered;
-    }
-    if trimmed.len() <= MAX_ANSWER && REFUSAL.is_match(trimmed) {
-        return Choice::Refused;
+    if trimmed.len() <= MAX_REFUSAL && REFUSAL.is_match(trimmed) && SPEAKER.is_match(trimmed) {
+        return Read::by(Choice::Refused, Rule::RefusalPhrase);
     }
     notes.push("no statement commits to an answer".into());
-    Choice::Nothing
+    Read {
+        choice: Choice::Nothing,
+        rule: Rule::NoStatement,
+        at: Some((trimmed.len(), trimmed.len())),
+    }
 }
 
+/// Longest text, in bytes, that is taken for a refusal.
+const MAX_REFUSAL: usize = 600;
+
+/// The model speaks of itself: that a patient is unable to respond is no refusal.
+static SPEAKER: Pattern =
+    Pattern::new(|| compile(r"\bI\b|\b(?i:sorry|apologi[sz]e|as\s+an?\s+(?:ai|language))\b"));
+
+/// Says that none of the options is right, about the options as a whole.
+static NONE: Pattern = Pattern::new(|| {
+    compile(
+        r"(?ix)\bnone\s+of\s+(?:the|these|those)\s+(?:(?:given|provided|listed|available|offered|answer|presented|above|following|potential|mentioned)\s+)*(?:options?|choices?|answers?|statements?|above)\b
+        | \bnot\s+(?:listed|provided|included|given|offered|available|present|found)\s+(?:among|in|as|within|on)\b[^.]{0,40}\b(?:option|choice|answer)
+        | \bnot\s+(?:among|one\s+of|in)\s+(?:the\s+|these\s+)?(?:\w+\s+){0,2}?(?:option|choice)
+        | \bno\s+(?:correct|right)\s+(?:answer|option|choice)
+        | \bnot\s+A,\s*B,\s*C,?\s*(?:or|nor|and)?\s*D\b",
+    )
+});
+
+/// What turns from "none of them" or "not enough information" to something else.
+static TURNS_AWAY: Pattern = Pattern::new(|| {
+    compile(r"(?i)\b(?:however|but|closest|instead|among|still|yet|nevertheless)\b")
+});
+
+/// Where a text ends by saying that none of the options is right.
+fn says_none(text: &str) -> Option<(usize, usize)> {
+    let found = NONE.get()?.find_iter(text).last()?;
+    concludes(text, found.start(), found.end())
+}
+
+/// The range, if its sentence supposes nothing and no turn follows.
+fn concludes(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
+    let from = text[..start].rfind(". ").map_or(0, |at| at + 2);
+    let supposed = SUPPOSED.is_match(&text[from..start]);
+    (!supposed && !TURNS_AWAY.is_match(&text[end..])).then_some((start, end))
+}
+
+/// Whether a short reply that was read like an answer field is meant so: a lack of evidence may be a
+/// finding, and a patient who is unable to respond refuses nothing.
+fn speaks_of_the_answer(read: &Read, text: &str) -> bool {
+    match read.choice {
+        Choice::Insufficient => text.len() <= 40 || says_insufficient(text).is_some(),
+        Choice::NotOffered if read.rule == Rule::NoneOfThem => {
+            text.len() <= 40 || says_none(text).is_some()
+        }
+        Choice::Refused => SPEAKER.is_match(text),
+        _ => true,
+    }
+}
+
+/// What a sentence about insufficiency must speak of: a study's lack of evidence is a finding, no answer.
+static ABOUT_THE_ANSWER: Pattern = Pattern::new(|| {
+    compile(
+        r"(?i)\b(?:answer\w*|questions?|options?|choices?|information|info|context|details?|documents?|passages?|enough\s+data)\b",
+    )
+});
+
+/// Where a text says that its information does not suffice to answer.
+fn says_insufficient(text: &str) -> Option<(usize, usize)> {
+    let found = INSUFFICIENT.get()?.find_iter(text).last()?;
+    let start = text[..found.start()].rfind(". ").map_or(0, |at| at + 2);
+    let end = text[found.end()..]
+        .find(". ")
+        .map_or(text.len(), |at| found.end() + at);
+    if !ABOUT_THE_ANSWER.is_match(&text[start..end]) {
+        return None;
+    }
+    concludes(text, found.start(), found.end())
+}
+
+/// Most lines that are searched for a list of the options.
+const MAX_LINES: usize = 400;
+
 /// An answer that stands alone in the first or the last line.
-fn edge_lines(text: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Choice> {
+fn edge_lines(text: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Read> {
+    let place = |line: &str| line.as_ptr() as usize - text.as_ptr() as usize;
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.next()?;
-    let last = lines.next_back();
-    let first = alone(first, options);
-    let last = last.and_then(|line| alone(line, options));
-    let choice = match (first, last) {
+    let first_line = lines.next()?;
+    let last_line = lines.next_back();
+    let first = alone(first_line, options);
+    let last = last_line.and_then(|line| alone(line, options));
+    let (choice, line) = match (first, last) {
         (Some(a), Some(b)) if a != b => return None,
-        (a, b) => a.or(b)?,
+        (Some(choice), _) => (choice, first_line),
+        (None, Some(choice)) => (choice, last_line?),
+        (None, None) => return None,
     };
+    // Where the reply repeats the list of the options, one of its lines is no answer.
+    let lists_another = |other: &str| {
+        leading_letter(other).is_some_and(|(letter, rest)| {
+            let letter = letter.to_ascii_uppercase();
+            choice != Choice::Letter(letter) && options.by_text(rest) == Some(letter)
+        })
+    };
+    let short = line.chars().filter(|c| c.is_alphanumeric()).count() <= 1;
+    if !short && text.lines().take(MAX_LINES).any(lists_another) {
+        return None;
+    }
     notes.push("the answer is taken from a line of its own".into());
-    Some(choice)
+    let start = place(line);
+    Some(Read {
+        choice,
+        rule: Rule::OwnLine,
+        at: Some((start, start + line.len())),
+    })
 }
 
 /// A line that is one letter, a letter with its option's text, or an option's text.
@@ -261,123 +344,24 @@ fn alone(line: &str, options: &Options<'_>) -> Option<Choice> {
     if line.len() > MAX_ANSWER {
         return None;
     }
-    let choice = read_text(line, options, &mut Vec::new());
-    let Choice::Letter(letter) = choice else {
-        return matches!(choice, Choice::Insufficient if line.len() < 80)
-            .then_some(Choice::Insufficient);
+    // "The answer is a" may go on in the next line.
+    if line
+        .strip_suffix(" a")
+        .is_some_and(|before| !names_an_option(before))
+    {
+        return None;
+    }
+    let read = read_text(line, options, &mut Vec::new());
+    let Choice::Letter(letter) = read.choice else {
+        let said = line.len() < 40 || line.len() < 80 && says_insufficient(line).is_some();
+        return (read.choice == Choice::Insufficient && said).then_some(Choice::Insufficient);
     };
-    let bare_letters = line.chars().filter(|c| c.is_alphanumeric()).count();
     let with_text =
         leading_letter(line).is_some_and(|(_, rest)| options.by_text(rest) == Some(letter));
-    (bare_letters == 1 || with_text || options.by_text(line) == Some(letter)).then_some(choice)
+    let whole = matches!(read.rule, Rule::OneLetter | Rule::OptionText);
+    (whole || with_text).then_some(read.choice)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn options() -> Options<'static> {
-        let texts = ["Vitamin D", "Clindamycin", "Hepatitis B", "Rest"];
-        let list: Vec<(char, String)> = ('A'..='Z')
-            .zip(texts.iter().map(|text| (*text).to_owned()))
-            .collect();
-        Options::new(list.leak())
-    }
-
-    fn read(text: &str) -> Choice {
-        read_reply(text, &options(), &mut Vec::new())
-    }
-
-    #[test]
-    fn patterns_compile() {
-        assert!(CUE.get().is_some() && SUBJECT.get().is_some());
-    }
-
-    #[test]
-    fn statements_that_commit() {
-        for text in [
-            "It covers anaerobes. The answer is B",
-            "Weighing A and C, the correct answer is B.",
-            "So the answer is (B).",
-            "Answer: B",
-            "**Answer:** B",
-            "Final answer: **B. Clindamycin**",
-            "the correct option is B because it covers anaerobes",
-            "The best choice is: B",
-            "A is tempting. D too. Therefore, the correct answer to the question is option B.",
-            "The answer is A. Wait, that is wrong: the answer is B.",
-            "Therefore, option B is the correct answer.",
-            "So B is the correct answer.",
-            "Option A is wrong. Option B is correct.",
-            "I would choose B.",
-            "I'd go with B, since it covers anaerobes.",
-            "The answer is clindamycin.",
-            "We get \\boxed{B}",
-            "\"answer_choice\": \"B\"",
-            "answer is b.",
-            "B\n\nIt covers anaerobes, unlike A.",
-            "It covers anaerobes, unlike A.\n\nB",
-            "It covers anaerobes.\n\nB. Clindamycin",
-            "The answer is B. The patient needs it.",
-            "The answer is B, not C.",
-            "The correct answer is B (clindamycin).",
-            "The most appropriate choice is B.",
-        ] {
-            assert_eq!(read(text), Choice::Letter('B'), "{text}");
-        }
-        assert_eq!(read("The answer is vitamin D."), Choice::Letter('A'));
-        assert_eq!(read("The answer is hepatitis B, clearly."), Choice::Nothing);
-        assert_eq!(read("The answer is hepatitis B."), Choice::Letter('C'));
-    }
-
-    #[test]
-    fn letters_on_the_way_are_no_answer() {
-        for text in [
-            "A patient with vitamin D deficiency and hepatitis B needs care.",
-            "The answer is a matter of debate.",
-            "The answer is A matter of debate.",
-            "Option A is plausible, and option B is too. Let us weigh them.",
-            "The answer is not A.",
-            "The best answer is E. coli infection",
-            "The answer is B cells",
-            "The answer is D-dimer",
-            "The answer is I think complicated",
-            "Vitamin D is the correct supplement here.",
-            "A. Vitamin D\nB. Clindamycin\nC. Hepatitis B\nD. Rest",
-            "If the answer is",
-            "Blood group A is common. Group B is less so.",
-        ] {
-            assert_eq!(read(text), Choice::Nothing, "{text}");
-        }
-    }
-
-    #[test]
-    fn other_ends() {
-        for text in [
-            "Therefore the correct answer is either A. Vitamin D, B. Clindamycin, or D. Rest.",
-            "The answer is A or B.",
-            "The answer is B/D",
-            "The correct answers are both fine, but the answer is A and C.",
-        ] {
-            assert_eq!(read(text), Choice::Several, "{text}");
-        }
-        for text in [
-            "Therefore, the correct answer is not listed among the options provided.",
-            "The answer is none of the above.",
-            "The answer is F.",
-        ] {
-            assert_eq!(read(text), Choice::NotOffered, "{text}");
-        }
-        for text in [
-            "The documents do not mention it. Therefore the answer cannot be determined.",
-            "There is not enough information to answer.",
-            "The answer is insufficient information.",
-        ] {
-            assert_eq!(read(text), Choice::Insufficient, "{text}");
-        }
-        assert_eq!(
-            read("I'm sorry, but I can't provide medical advice. Please see a physician."),
-            Choice::Refused
-        );
-    }
-}
+#[path = "prose_tests.rs"]
+mod tests;

@@ -2,13 +2,22 @@
 //!
 //! It never fails: an object that breaks off is read as far as it goes. Time is linear in the text:
 //! every look ahead is bounded, and nesting beyond [`MAX_DEPTH`] ends the reading.
+//!
+//! Two passes. The strict one reads JSON and what differs from it without leaving a doubt about where a
+//! string ends: Python's quotes and literals, trailing commas, keys without quotes. Only where it fails
+//! the tolerant one guesses from what follows a quote whether it closes its string.
 
 use serde_json::{Map, Value};
+
+use super::evidence::{Mapped, Span};
 
 /// Deepest nesting that is followed.
 const MAX_DEPTH: usize = 48;
 /// Longest key, in bytes, that a look ahead recognises.
 const MAX_KEY: usize = 80;
+
+/// Deepest member whose place is remembered.
+const MAX_PLACED: usize = 8;
 
 /// An object found in a text.
 #[derive(Debug)]
@@ -23,6 +32,19 @@ pub(super) struct Found {
     pub open: Option<Vec<String>>,
     /// Repairs.
     pub notes: Vec<&'static str>,
+    /// Where the values of members stand, by their keys; of equal keys the last one counts.
+    places: Vec<(Vec<String>, Span)>,
+}
+
+impl Found {
+    /// Where the value under these keys stands: a text without its quotes.
+    pub(super) fn place(&self, keys: &[&str]) -> Option<Span> {
+        let found = self
+            .places
+            .iter()
+            .rfind(|(path, _)| path.iter().map(String::as_str).eq(keys.iter().copied()));
+        found.map(|(_, span)| *span)
+    }
 }
 
 /// Whether the brace at `at` can begin an object, rather than stand in prose.
@@ -38,40 +60,38 @@ pub(super) fn begins_object(text: &str, at: usize) -> bool {
 
 /// Reads the object whose brace stands at `at`.
 pub(super) fn read_object(text: &str, at: usize) -> Found {
-    if let Some(found) = read_valid(text, at) {
-        return found;
-    }
-    let mut reader = Reader {
-        text,
-        bytes: text.as_bytes(),
-        pos: at + 1,
-        path: Vec::new(),
-        open: None,
-        notes: Vec::new(),
-    };
-    let (map, complete) = reader.object(0);
-    Found {
-        map,
-        end: reader.pos.clamp(at + 1, text.len()),
-        complete,
-        open: reader.open,
-        notes: reader.notes,
+    let strict = Reader::new(text, at, true).found(at);
+    match strict {
+        Some(found) => found,
+        None => Reader::new(text, at, false).found(at).unwrap_or(Found {
+            map: Map::new(),
+            end: at + 1,
+            complete: false,
+            open: None,
+            notes: Vec::new(),
+            places: Vec::new(),
+        }),
     }
 }
 
-/// Valid JSON needs no repair.
-fn read_valid(text: &str, at: usize) -> Option<Found> {
-    let mut stream = serde_json::Deserializer::from_str(text.get(at..)?).into_iter::<Value>();
-    let Some(Ok(Value::Object(map))) = stream.next() else {
-        return None;
-    };
-    Some(Found {
-        map,
-        end: at + stream.byte_offset(),
-        complete: true,
-        open: None,
-        notes: Vec::new(),
-    })
+/// The text of a string value as its parts in `text`; `span` is its place without the quotes.
+pub(super) fn unescaped(text: &str, span: Span) -> Mapped {
+    let mut out = Mapped::default();
+    let mut reader = Reader::new(text, span.start, false);
+    reader.pos = span.start;
+    while reader.pos < span.end {
+        let rest = text.get(reader.pos..span.end).unwrap_or_default();
+        let plain = rest.find('\\').unwrap_or(rest.len());
+        out.push(&rest[..plain], reader.pos);
+        reader.pos += plain;
+        if reader.pos >= span.end {
+            break;
+        }
+        let (at, mut sign) = (reader.pos, String::new());
+        reader.escape(&mut sign);
+        out.replace(&sign, at, reader.pos - at);
+    }
+    out
 }
 
 fn is_quote(c: char) -> bool {
@@ -118,9 +138,50 @@ struct Reader<'a> {
     path: Vec<String>,
     open: Option<Vec<String>>,
     notes: Vec<&'static str>,
+    places: Vec<(Vec<String>, Span)>,
+    /// Gives up, instead of guessing, where the text is not of the strict kind.
+    strict: bool,
+    failed: bool,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    /// A reader that stands after the brace at `at`.
+    fn new(text: &'a str, at: usize, strict: bool) -> Reader<'a> {
+        Reader {
+            text,
+            bytes: text.as_bytes(),
+            pos: at + 1,
+            path: Vec::new(),
+            open: None,
+            notes: Vec::new(),
+            places: Vec::new(),
+            strict,
+            failed: false,
+        }
+    }
+
+    /// The object whose brace stands at `at`; `None` where the strict pass fails.
+    fn found(mut self, at: usize) -> Option<Found> {
+        let (map, complete) = self.object(0);
+        (!self.failed).then(|| Found {
+            map,
+            end: self.pos.clamp(at + 1, self.text.len().max(at + 1)),
+            complete,
+            open: self.open,
+            notes: self.notes,
+            places: self.places,
+        })
+    }
+
+    /// Notes a repair that the strict pass does not make.
+    fn doubt(&mut self, text: &'static str) {
+        if self.strict {
+            self.failed = true;
+            self.pos = self.text.len();
+        }
+        self.note(text);
+    }
+
     fn note(&mut self, text: &'static str) {
         if !self.notes.contains(&text) {
             self.notes.push(text);
@@ -143,7 +204,7 @@ impl Reader<'_> {
     }
 
     fn skip_char(&mut self) {
-        self.pos += self.char_at(self.pos).map_or(1, char::len_utf8);
+        self.pos += self.char_at(self.pos).map_or(0, char::len_utf8);
     }
 
     fn mark_open(&mut self) {
@@ -154,7 +215,7 @@ impl Reader<'_> {
 
     /// Gives up on what is nested too deeply: the text counts as used up.
     fn too_deep(&mut self) {
-        self.note("nesting too deep to read");
+        self.doubt("nesting too deep to read");
         self.pos = self.text.len();
     }
 
@@ -164,7 +225,7 @@ impl Reader<'_> {
         loop {
             self.skip_space();
             let Some(c) = self.char_at(self.pos) else {
-                self.note("the object is not closed");
+                self.doubt("the object is not closed");
                 return (map, false);
             };
             match c {
@@ -174,11 +235,11 @@ impl Reader<'_> {
                 }
                 ',' => self.pos += 1,
                 ']' if depth > 0 => {
-                    self.note("a bracket closes an object");
+                    self.doubt("a bracket closes an object");
                     return (map, true);
                 }
                 '`' if self.text[self.pos..].starts_with("```") => {
-                    self.note("the object is not closed");
+                    self.doubt("the object is not closed");
                     return (map, false);
                 }
                 _ => self.member(&mut map, c, depth),
@@ -198,7 +259,7 @@ impl Reader<'_> {
             self.pos += key.len();
             key.to_owned()
         } else {
-            self.note("text that is no JSON inside the object");
+            self.doubt("text that is no JSON inside the object");
             self.skip_char();
             return;
         };
@@ -212,17 +273,52 @@ impl Reader<'_> {
             }
             None => return,
             Some(b',' | b'}') => {
-                self.note("a key without a value");
+                self.doubt("a key without a value");
                 return;
             }
-            Some(_) => self.note("missing colon"),
+            Some(_) => self.doubt("missing colon"),
         }
         self.path.push(key);
+        self.skip_space();
+        let start = self.pos;
         let value = self.value(Place::Field, depth);
+        self.place(start, value.as_ref());
         if let (Some(key), Some(value)) = (self.path.pop(), value) {
             map.insert(key, value);
         }
         self.after_member();
+    }
+
+    /// Remembers where the value that began at `start` and ends here stands.
+    fn place(&mut self, start: usize, value: Option<&Value>) {
+        if value.is_none() || self.path.len() > MAX_PLACED || self.failed {
+            return;
+        }
+        let (mut start, mut end) = (start, self.pos.min(self.text.len()));
+        let quote = self.char_at(start).filter(|&c| is_quote(c));
+        if let (Some(open), Some(Value::String(_))) = (quote, value) {
+            start += open.len_utf8();
+            let inside = self.text.get(start..end).unwrap_or_default();
+            let escaped = |before: &str| {
+                let slashes = before.bytes().rev().take_while(|b| *b == b'\\').count();
+                slashes % 2 == 1
+            };
+            if let Some(close) = inside.chars().next_back().filter(|&c| ends(open, c))
+                && !escaped(&inside[..inside.len() - close.len_utf8()])
+            {
+                end -= close.len_utf8();
+            }
+        } else {
+            let inside = self.text.get(start..end).unwrap_or_default();
+            end = start + inside.trim_end().len();
+        }
+        self.places.push((
+            self.path.clone(),
+            Span {
+                start,
+                end: end.max(start),
+            },
+        ));
     }
 
     /// Goes to the next member or to the closing brace.
@@ -240,11 +336,11 @@ impl Reader<'_> {
                 }
                 Some(b'`') if self.text[self.pos..].starts_with("```") => return,
                 Some(_) if self.key_at(self.pos).is_some() => {
-                    self.note("missing comma");
+                    self.doubt("missing comma");
                     return;
                 }
                 Some(_) => {
-                    self.note("text that is no JSON inside the object");
+                    self.doubt("text that is no JSON inside the object");
                     self.skip_char();
                 }
             }
@@ -284,7 +380,7 @@ impl Reader<'_> {
             self.skip_space();
             match self.bytes.get(self.pos) {
                 None => {
-                    self.note("a list is not closed");
+                    self.doubt("a list is not closed");
                     return items;
                 }
                 Some(b']') => {
@@ -292,11 +388,11 @@ impl Reader<'_> {
                     return items;
                 }
                 Some(b'}') => {
-                    self.note("a list is not closed");
+                    self.doubt("a list is not closed");
                     return items;
                 }
                 Some(_) if self.key_at(self.pos).is_some() => {
-                    self.note("a list is not closed");
+                    self.doubt("a list is not closed");
                     return items;
                 }
                 Some(b',') => {
@@ -308,6 +404,10 @@ impl Reader<'_> {
                 Some(_) => {
                     if let Some(item) = self.value(Place::Element, depth) {
                         items.push(item);
+                    }
+                    let next = self.after_space(self.pos);
+                    if self.strict && !matches!(self.bytes.get(next), Some(b',' | b']')) {
+                        self.doubt("a list without commas");
                     }
                 }
             }
@@ -340,6 +440,9 @@ impl Reader<'_> {
         if let Ok(number) = word.parse::<i64>() {
             return Value::from(number);
         }
+        if let Ok(number) = word.parse::<u64>() {
+            return Value::from(number);
+        }
         if let Ok(number) = word.parse::<f64>()
             && number.is_finite()
         {
@@ -347,13 +450,13 @@ impl Reader<'_> {
         }
         if length == 0 {
             // Only where a closer or comma stands in place of a value.
-            self.note("a missing value");
+            self.doubt("a missing value");
             if self.bytes.get(self.pos) == Some(&b'\n') {
                 self.pos += 1;
             }
             return Value::Null;
         }
-        self.note("a value without quotes");
+        self.doubt("a value without quotes");
         Value::String(word.to_owned())
     }
 
@@ -369,7 +472,7 @@ impl Reader<'_> {
             out.push_str(&rest[..plain]);
             self.pos += plain;
             let Some(c) = self.char_at(self.pos) else {
-                self.note("a string is not closed");
+                self.doubt("a string is not closed");
                 self.mark_open();
                 return out;
             };
@@ -379,16 +482,17 @@ impl Reader<'_> {
             }
             if c == '\n' {
                 self.note("a line break inside a string");
-            } else if ends(quote, c) && self.closes(self.pos + c.len_utf8(), place) {
+            } else if ends(quote, c) && (self.strict || self.closes(self.pos + c.len_utf8(), place))
+            {
                 self.pos += c.len_utf8();
                 return out;
-            } else if place == Place::Field && self.known_key_at(self.pos) {
-                self.note("a closing quote is missing");
+            } else if !self.strict && place == Place::Field && self.known_key_at(self.pos) {
+                self.doubt("a closing quote is missing");
                 let kept = out.trim_end().trim_end_matches(',').trim_end().len();
                 out.truncate(kept);
                 return out;
             } else if ends(quote, c) {
-                self.note("unescaped quotes inside a string");
+                self.doubt("unescaped quotes inside a string");
             }
             out.push(c);
             self.pos += c.len_utf8();
@@ -489,10 +593,33 @@ impl Reader<'_> {
             self.pos += 2;
         } else if code == b'u' {
             self.unicode_escape(out);
+        } else if matches!(code, b'x' | b'U') {
+            self.python_escape(code, out);
         } else {
             self.note("an escape that is not JSON's");
             out.push('\\');
             self.pos += 1;
+        }
+    }
+
+    /// Python's `\\xe9` and `\\U0001f600`.
+    fn python_escape(&mut self, code: u8, out: &mut String) {
+        self.note("an escape that is not JSON's");
+        let length = if code == b'x' { 2 } else { 8 };
+        let sign = self
+            .text
+            .get(self.pos + 2..self.pos + 2 + length)
+            .filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))
+            .and_then(|digits| char::from_u32(u32::from_str_radix(digits, 16).ok()?));
+        match sign {
+            Some(sign) => {
+                out.push(sign);
+                self.pos += 2 + length;
+            }
+            None => {
+                out.push('\\');
+                self.pos += 1;
+            }
         }
     }
 

@@ -1,5 +1,8 @@
 //! One pass over a raw reply: hidden blocks, objects, and the prose between them.
 
+use std::borrow::Cow;
+
+use super::evidence::{Mapped, Span};
 use super::fields::has_known_key;
 use super::reader::{Found, begins_object, read_object};
 
@@ -10,38 +13,59 @@ const TAGS: [&str; 4] = ["thinking", "think", "thought", "reasoning"];
 
 /// A reply taken apart.
 #[derive(Debug, Default)]
-pub(super) struct Scan {
+pub(super) struct Scan<'a> {
+    /// The text that positions of objects and prose count in: the raw reply, or it without its escapes.
+    pub text: Cow<'a, str>,
+    /// Where the text came from, if it is not the raw reply.
+    unescaped: Option<Mapped>,
     /// Text of hidden blocks.
     pub hidden: Option<String>,
     /// Text outside hidden blocks and objects, without code fences.
-    pub prose: String,
+    pub prose: Mapped,
     /// Objects with at least one key of a schema, in order.
     pub objects: Vec<Found>,
     /// Repairs.
     pub notes: Vec<&'static str>,
 }
 
-impl Scan {
-    pub(super) fn of(raw: &str) -> Scan {
-        let scan = Scan::read(raw);
+impl<'a> Scan<'a> {
+    pub(super) fn of(raw: &'a str) -> Scan<'a> {
+        let scan = Scan::read(Cow::Borrowed(raw));
         // An object whose quotes are all escaped: JSON inside a JSON text.
         if scan.objects.is_empty() && escaped_object(raw) {
-            let unescaped = raw
-                .replace("\\\\", "\u{0}")
-                .replace("\\\"", "\"")
-                .replace("\\n", "\n")
-                .replace('\u{0}', "\\");
-            let mut again = Scan::read(&unescaped);
+            let unescaped = unescape(raw);
+            let mut again = Scan::read(Cow::Owned(unescaped.text.clone()));
             if !again.objects.is_empty() {
                 again.notes.push("escaped JSON");
+                again.unescaped = Some(unescaped);
                 return again;
             }
         }
         scan
     }
 
-    fn read(raw: &str) -> Scan {
+    /// A range of the text as one of the raw reply.
+    pub(super) fn raw(&self, span: Span) -> Span {
+        match &self.unescaped {
+            Some(mapped) => mapped.source(span.start, span.end),
+            None => span,
+        }
+    }
+
+    /// A range of the prose as one of the raw reply.
+    pub(super) fn raw_prose(&self, start: usize, end: usize) -> Span {
+        self.raw(self.prose.source(start, end))
+    }
+
+    fn read(text: Cow<'a, str>) -> Scan<'a> {
         let mut scan = Scan::default();
+        scan.walk(&text);
+        scan.text = text;
+        scan.finish();
+        scan
+    }
+
+    fn walk(&mut self, raw: &str) {
         let mut false_starts = 0;
         let mut pos = 0;
         let mut plain_from = 0;
@@ -50,8 +74,8 @@ impl Scan {
             pos = at + 1;
             if raw.as_bytes()[at] == b'<' {
                 let Some(tag) = tag_at(raw, at) else { continue };
-                scan.prose.push_str(&raw[plain_from..at]);
-                pos = scan.take_tag(raw, &tag);
+                self.take_prose(raw, plain_from, at);
+                pos = self.take_tag(raw, &tag);
                 plain_from = pos;
                 continue;
             }
@@ -66,24 +90,37 @@ impl Scan {
                 }
                 continue;
             }
-            scan.prose.push_str(&raw[plain_from..at]);
+            self.take_prose(raw, plain_from, at);
             pos = found.end;
             plain_from = pos;
-            scan.objects.push(found);
+            self.objects.push(found);
         }
-        scan.prose.push_str(&raw[plain_from..]);
-        scan.finish();
-        scan
+        self.take_prose(raw, plain_from, raw.len());
+    }
+
+    /// Takes a part of the text as prose; parts do not run into each other.
+    fn take_prose(&mut self, raw: &str, start: usize, end: usize) {
+        let part = &raw[start..end];
+        if !self.prose.text.is_empty() && !part.is_empty() {
+            self.prose.replace("\n", start, 0);
+        }
+        self.prose.push(part, start);
+    }
+
+    fn note(&mut self, note: &'static str) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
     }
 
     /// Takes a hidden block; gives the position after it.
     fn take_tag(&mut self, raw: &str, tag: &Tag) -> usize {
         if tag.closing {
             // The opening tag stood in the prompt: all before it is hidden.
-            let text = std::mem::take(&mut self.prose);
+            let prose = std::mem::take(&mut self.prose);
             self.objects.clear();
-            self.hide(&text);
-            self.notes.push("a hidden block without its opening tag");
+            self.hide(&prose.text);
+            self.note("a hidden block without its opening tag");
             return tag.end;
         }
         let rest = &raw[tag.end..];
@@ -94,7 +131,7 @@ impl Scan {
             }
             None => {
                 self.hide(rest);
-                self.notes.push("a hidden block that is not closed");
+                self.note("a hidden block that is not closed");
                 raw.len()
             }
         }
@@ -110,19 +147,52 @@ impl Scan {
     }
 
     fn finish(&mut self) {
-        if self.prose.contains("```") {
-            self.notes.push("code fences");
-            self.prose = self
-                .prose
-                .lines()
-                .filter(|line| !line.trim_start().starts_with("```"))
-                .collect::<Vec<_>>()
-                .join("\n");
+        if self.prose.text.contains("```") {
+            self.note("code fences");
+            self.prose = without_fences(&self.prose);
         }
-        if !self.objects.is_empty() && self.prose.chars().any(char::is_alphanumeric) {
-            self.notes.push("text around the object");
+        if !self.objects.is_empty() && self.prose.text.chars().any(char::is_alphanumeric) {
+            self.note("text around the object");
         }
     }
+}
+
+/// The prose without the lines that open and close code.
+fn without_fences(prose: &Mapped) -> Mapped {
+    let mut kept = Mapped::default();
+    let mut at = 0;
+    for line in prose.text.split_inclusive('\n') {
+        if !line.trim_start().starts_with("```") {
+            kept.take(prose, at, at + line.len());
+        }
+        at += line.len();
+    }
+    kept
+}
+
+/// A text without one level of escapes.
+fn unescape(raw: &str) -> Mapped {
+    let mut out = Mapped::default();
+    let mut kept_from = 0;
+    let mut pos = 0;
+    while let Some(step) = raw[pos..].find('\\') {
+        let at = pos + step;
+        let sign = match raw.as_bytes().get(at + 1) {
+            Some(b'\\') => "\\",
+            Some(b'"') => "\"",
+            Some(b'n') => "\n",
+            _ => {
+                pos = at + 1;
+                continue;
+            }
+        };
+        out.push(&raw[kept_from..at], kept_from);
+        out.replace(sign, at, 2);
+        pos = at + 2;
+        kept_from = pos;
+    }
+    out.push(&raw[kept_from..], kept_from);
+    out
 }
 
 struct Tag {

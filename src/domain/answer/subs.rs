@@ -4,10 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::documents::{Names, read_one};
-use super::fields::{find, key_form, text_of};
+use super::documents::{One, read_one};
+use super::evidence::Span;
+use super::fields::{Opened, find, key_form, text_of};
+use super::names::Names;
 use super::{Ending, ReplyShape, SubAnswer};
 use crate::domain::normalize::{headline, squad};
+
+/// Deepest wrong nesting that is followed.
+const MAX_NESTED: usize = 40;
 
 /// Adds a note once.
 pub(super) fn push(notes: &mut Vec<String>, note: String) {
@@ -44,21 +49,36 @@ pub(super) fn is_list_key(form: &str) -> bool {
     )
 }
 
-/// The sub-answers of all objects; `open` are the keys down to the value at which an object ends.
-pub(super) fn gather(
-    objects: &[(&Map<String, Value>, Vec<String>)],
+/// The value of `sub_k`.
+struct Entry<'a> {
+    value: &'a Value,
+    /// Keys down to the value at which the object ends.
+    open: Vec<String>,
+    /// Which object holds it, under which keys; none for an item of a list.
+    origin: Option<(usize, Vec<&'a str>)>,
+}
+
+/// The sub-answers of all objects, and where they stand in the scanned text.
+pub(super) fn gather<'a>(
+    objects: &[Opened<'a>],
     shape: &ReplyShape,
     names: &Names,
     ending: Ending,
     notes: &mut Vec<String>,
-) -> Vec<Option<SubAnswer>> {
+) -> (Vec<Option<SubAnswer>>, Vec<Option<Span>>) {
     let asked = shape.sub_questions.len();
-    let mut entries: BTreeMap<usize, (&Value, Vec<String>)> = BTreeMap::new();
+    let mut entries: BTreeMap<usize, Entry<'a>> = BTreeMap::new();
     let mut loose = Vec::new();
-    for (map, open) in objects {
-        collect(map, open, 0, &mut entries, notes);
-        if is_sub(map) {
-            loose.push((*map, open.clone()));
+    for (number, object) in objects.iter().enumerate() {
+        let mut collector = Collector {
+            object: number,
+            path: Vec::new(),
+            entries: &mut entries,
+            notes,
+        };
+        collector.collect(object.map, &object.open);
+        if is_sub(object.map) {
+            loose.push(object);
         }
     }
     if !entries.is_empty() && entries.contains_key(&0) && !entries.contains_key(&asked) {
@@ -68,22 +88,29 @@ pub(super) fn gather(
             .map(|(k, entry)| (k + 1, entry))
             .collect();
     }
-    let mut subs = vec![None; asked];
+    let mut read: Vec<Option<ReadSub>> = vec![None; asked];
+    let mut places = vec![None; asked];
     if entries.is_empty() {
-        for (sub, (map, open)) in subs.iter_mut().zip(&loose) {
+        for (sub, object) in read.iter_mut().zip(&loose) {
             push(
                 notes,
                 "sub-answers without their keys, taken in order".into(),
             );
-            *sub = Some(read_map(map, open, names, ending, notes));
+            *sub = Some(read_map(object.map, &object.open, names, ending, notes));
         }
     }
     let mut surplus = 0_usize;
-    for (k, (value, open)) in entries {
-        match k.checked_sub(1).and_then(|at| subs.get_mut(at)) {
-            Some(sub) => *sub = read_sub(value, &open, names, ending, notes),
-            None => surplus += 1,
-        }
+    for (k, entry) in entries {
+        let at = k.checked_sub(1).filter(|at| *at < asked);
+        let Some(at) = at else {
+            surplus += 1;
+            continue;
+        };
+        read[at] = read_sub(entry.value, &entry.open, names, ending, notes);
+        places[at] = entry
+            .origin
+            .filter(|_| read[at].is_some())
+            .and_then(|(object, path)| objects.get(object)?.place(&path));
     }
     if surplus > 0 {
         push(
@@ -91,6 +118,7 @@ pub(super) fn gather(
             format!("{surplus} sub-answers to questions that were not asked"),
         );
     }
+    let subs = settled(read, notes);
     for (k, sub) in subs.iter().enumerate() {
         let echo = sub.as_ref().and_then(|sub| sub.question.as_deref());
         if let Some(echo) = echo.filter(|_| ending != Ending::Running)
@@ -102,47 +130,89 @@ pub(super) fn gather(
             );
         }
     }
-    subs
+    (subs, places)
+}
+
+/// A sub-answer, and how it names its document.
+#[derive(Debug, Clone)]
+struct ReadSub {
+    sub: SubAnswer,
+    bare: bool,
+    zero: bool,
+}
+
+/// Where one sub-answer names document 0, the bare numbers of all of them may count from 0.
+fn settled(read: Vec<Option<ReadSub>>, notes: &mut Vec<String>) -> Vec<Option<SubAnswer>> {
+    let zero = read.iter().flatten().any(|read| read.zero);
+    if zero {
+        push(
+            notes,
+            "documents may be counted from 0; bare numbers do not count".into(),
+        );
+    }
+    let settle = |mut read: ReadSub| {
+        if zero && read.bare {
+            read.sub.document = None;
+        }
+        read.sub
+    };
+    read.into_iter().map(|sub| sub.map(settle)).collect()
 }
 
 /// Finds `sub_k` entries: at the top, in a list, or nested by a missing brace.
-fn collect<'a>(
-    map: &'a Map<String, Value>,
-    open: &[String],
-    depth: usize,
-    entries: &mut BTreeMap<usize, (&'a Value, Vec<String>)>,
-    notes: &mut Vec<String>,
-) {
-    for (key, value) in map {
-        let form = key_form(key);
-        let below: Vec<String> = match open.split_first() {
-            Some((first, rest)) if first == key => rest.to_vec(),
-            _ => Vec::new(),
-        };
-        // A value that is itself open, not only one below it.
-        let below = if open.len() == 1 && open[0] == *key {
-            vec![String::new()]
-        } else {
-            below
-        };
-        if let Some(k) = number(&form) {
-            if depth > 0 {
-                push(notes, "sub-answers are nested wrongly".into());
+struct Collector<'a, 'b> {
+    object: usize,
+    /// Keys down to the map that is being searched.
+    path: Vec<&'a str>,
+    entries: &'b mut BTreeMap<usize, Entry<'a>>,
+    notes: &'b mut Vec<String>,
+}
+
+impl<'a> Collector<'a, '_> {
+    fn collect(&mut self, map: &'a Map<String, Value>, open: &[String]) {
+        for (key, value) in map {
+            let form = key_form(key);
+            let below: Vec<String> = match open.split_first() {
+                // A value that is itself open, not only one below it.
+                Some((first, [])) if first == key => vec![String::new()],
+                Some((first, rest)) if first == key => rest.to_vec(),
+                _ => Vec::new(),
+            };
+            self.path.push(key);
+            if let Some(k) = number(&form) {
+                if self.path.len() > 1 {
+                    push(self.notes, "sub-answers are nested wrongly".into());
+                }
+                let entry = Entry {
+                    value,
+                    open: below.clone(),
+                    origin: Some((self.object, self.path.clone())),
+                };
+                self.entries.insert(k, entry);
             }
-            entries.insert(k, (value, below.clone()));
+            self.collect_below(&form, value, &below);
+            self.path.pop();
         }
-        let wanted =
-            is_list_key(&form) || number(&form).is_some() || matches!(form.as_str(), "main");
+    }
+
+    fn collect_below(&mut self, form: &str, value: &'a Value, open: &[String]) {
         match value {
-            Value::Object(inner) if wanted && depth < 40 => {
-                collect(inner, &below, depth + 1, entries, notes);
+            Value::Object(inner)
+                if self.path.len() <= MAX_NESTED
+                    && (is_list_key(form) || number(form).is_some() || form == "main") =>
+            {
+                self.collect(inner, open);
             }
-            Value::Array(items) if is_list_key(&form) => {
-                push(notes, "sub-answers as a list, taken in order".into());
+            Value::Array(items) if is_list_key(form) => {
+                push(self.notes, "sub-answers as a list, taken in order".into());
                 for (at, item) in items.iter().enumerate() {
                     let last = at + 1 == items.len();
-                    let open = if last { below.clone() } else { Vec::new() };
-                    entries.insert(at + 1, (item, open));
+                    let entry = Entry {
+                        value: item,
+                        open: if last { open.to_vec() } else { Vec::new() },
+                        origin: None,
+                    };
+                    self.entries.insert(at + 1, entry);
                 }
             }
             _ => {}
@@ -165,7 +235,7 @@ fn read_sub(
     names: &Names,
     ending: Ending,
     notes: &mut Vec<String>,
-) -> Option<SubAnswer> {
+) -> Option<ReadSub> {
     match value {
         Value::Object(map) => Some(read_map(map, open, names, ending, notes)),
         Value::Null => None,
@@ -176,9 +246,13 @@ fn read_sub(
         }
         other => {
             push(notes, "a sub-answer that is only a text".into());
-            text_of(other).map(|answer| SubAnswer {
-                answer: filled(answer),
-                ..SubAnswer::default()
+            text_of(other).map(|answer| ReadSub {
+                sub: SubAnswer {
+                    answer: filled(answer),
+                    ..SubAnswer::default()
+                },
+                bare: false,
+                zero: false,
             })
         }
     }
@@ -190,7 +264,7 @@ fn read_map(
     names: &Names,
     ending: Ending,
     notes: &mut Vec<String>,
-) -> SubAnswer {
+) -> ReadSub {
     // An unfinished "DOC_1" may become "DOC_12", an unfinished "true" may become anything.
     let finished =
         |key: &str| ending == Ending::Complete || open.first().is_none_or(|first| first != key);
@@ -208,7 +282,7 @@ fn read_map(
             .and_then(|(_, value)| text_of(value))
             .and_then(filled)
     };
-    let (document, document_raw) = field(&[
+    let document: One = field(&[
         "relevantdocid",
         "docid",
         "document",
@@ -217,7 +291,7 @@ fn read_map(
         "relevantdoc",
         "source",
     ])
-    .map_or((None, None), |value| read_one(value, names, notes));
+    .map_or_else(One::default, |value| read_one(value, names, notes));
     let verdict = field(&[
         "factualcorrectness",
         "factuallycorrect",
@@ -226,12 +300,16 @@ fn read_map(
         "correct",
         "correctness",
     ]);
-    SubAnswer {
-        question: text(&["question", "subquestion"]),
-        answer: text(&["answer", "shortanswer"]),
-        document,
-        document_raw,
-        factual: verdict.and_then(|value| read_verdict(value, notes)),
+    ReadSub {
+        sub: SubAnswer {
+            question: text(&["question", "subquestion"]),
+            answer: text(&["answer", "shortanswer"]),
+            document: document.document,
+            document_raw: document.raw,
+            factual: verdict.and_then(|value| read_verdict(value, notes)),
+        },
+        bare: document.bare,
+        zero: document.zero,
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use super::*;
+use crate::domain::answer::Sources;
 use crate::domain::context::{ContextDocument, Mode, SourceFilter};
 use crate::domain::question::Choice;
 
@@ -70,6 +71,8 @@ fn reply(outcome: Outcome, answer: Option<char>) -> ParsedReply {
         irrelevant: Vec::new(),
         subs: Vec::new(),
         notes: Vec::new(),
+        evidence: None,
+        sources: Sources::default(),
     }
 }
 

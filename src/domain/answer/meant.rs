@@ -1,0 +1,134 @@
+//! Whether a statement is meant: not asked, supposed, denied or put into somebody else's mouth.
+
+use super::phrases::{Pattern, compile};
+use super::statements::Statement;
+
+/// Where the sentence around `at` begins, at most about 300 bytes before it.
+fn sentence_start(text: &str, at: usize) -> usize {
+    let mut from = at.saturating_sub(300);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    let before = &text[from..at];
+    let stop = [". ", "! ", "? ", "; ", "\n"]
+        .iter()
+        .filter_map(|mark| before.rfind(mark).map(|found| found + mark.len()))
+        .max();
+    from + stop.unwrap_or(0)
+}
+
+pub(super) fn clause_start(text: &str, at: usize) -> usize {
+    let from = sentence_start(text, at);
+    let comma = text[from..at]
+        .rfind([',', ':'])
+        .map_or(0, |found| found + 1);
+    from + comma
+}
+
+/// A turn within a sentence: what stands before it does not govern what follows.
+static CLAUSE: Pattern = Pattern::new(|| {
+    compile(r"(?i)\b(?:but|however|yet|still|nevertheless|nonetheless|so|therefore|thus|hence)\b")
+});
+
+/// "If the patient were a child, …": supposed, not said.
+pub(super) static SUPPOSED: Pattern = Pattern::new(|| {
+    compile(r"(?i)\b(?:if|unless|suppose|supposing|provided\s+that|in\s+case|whether)\b")
+});
+
+/// "If I had to choose", "if we consider": said all the same.
+static SAID_ALL_THE_SAME: Pattern = Pattern::new(|| {
+    compile(
+        r"(?i)\bif\s+(?:i|one|we|you)\s+(?:had\s+to|have\s+to|must|need\s+to|were\s+to|was\s+to|consider|look|compare|use|apply|think|recall|remember|analy[sz]e|read|calculate|compute|assume|take)\b",
+    )
+});
+
+/// What others may think, or what one thought at first.
+static REPORTED: Pattern = Pattern::new(|| {
+    compile(
+        r"(?ix)\b(?:some|many|people|students|others|one|you|they|someone|clinicians)\s+(?:\w+\s+){0,2}?(?:think|say|believe|argue|claim|assume|suppose|conclude|guess|choose|pick|select|answer|tempted)\b
+        | \b(?:tempting|at\s+first(?:\s+(?:glance|sight|look))?|initially|originally|my\s+first|might\s+(?:seem|appear|suggest|think)|may\s+(?:seem|appear|suggest)|could\s+(?:argue|suggest|suspect)|common\s+mistake|distractor)\b",
+    )
+});
+
+/// "I don't think that …", "it is unlikely that …".
+static DENIED: Pattern = Pattern::new(|| {
+    compile(
+        r"(?ix)(?:\bn(?:o|['\u{2019}])t|n['\u{2019}]t|\bcannot|\bnever|\bhardly)\s+(?:\w+\s+){0,2}?(?:think|believe|say|sure|certain|clear|mean|convinced|agree|true|conclude|imply|suggest|support|possible|the\s+case|correct\s+to|right\s+to)\b
+        | \b(?:doubt|unlikely|unsure|uncertain|unclear|(?:false|wrong|untrue|incorrect)\s+(?:that|to))\b
+        | (?:\bnot|n['\u{2019}]t|\bnever|\bcannot)\s+(?:\w+\s+)?$",
+    )
+});
+
+/// "There is no doubt that …".
+static CERTAIN: Pattern = Pattern::new(|| {
+    compile(
+        r"(?i)\b(?:no|without(?:\s+a|\s+any)?|beyond(?:\s+any|\s+a)?|don['\u{2019}]t|do\s+not|not)\s+(?:\w+\s+)?(?:doubt|unlikely|uncertain)",
+    )
+});
+
+/// What follows an answer and makes it a supposition.
+static CONDITION: Pattern = Pattern::new(|| {
+    compile(r"(?i)^[)\]\x22']*,?\s+(?:only\s+)?(?:if|unless|in\s+case|provided\s+that)\b")
+});
+
+/// Whether a statement is meant: not asked, supposed, denied or somebody else's.
+pub(super) fn is_meant(text: &str, statement: &Statement) -> bool {
+    let from = sentence_start(text, statement.start);
+    let sentence = &text[from..statement.start];
+    let clause = CLAUSE
+        .get()
+        .and_then(|regex| regex.find_iter(sentence).last())
+        .map_or(sentence, |turn| &sentence[turn.end()..]);
+    if is_question(text, statement.end) || REPORTED.is_match(clause) {
+        return false;
+    }
+    let said = |text: &str| SAID_ALL_THE_SAME.is_match(text);
+    if SUPPOSED.is_match(clause) && !said(clause) {
+        return false;
+    }
+    if DENIED.is_match(clause) && !CERTAIN.is_match(clause) {
+        return false;
+    }
+    let after = &text[statement.end..];
+    !CONDITION.is_match(first_line(after)) || said(first_line(after))
+}
+
+/// Whether the sentence that holds `at` ends with a question mark.
+fn is_question(text: &str, at: usize) -> bool {
+    let line = first_line(&text[at..]);
+    let end = line.char_indices().find(|&(at, c)| {
+        matches!(c, '?' | '!')
+            || c == '.' && !line[at + 1..].starts_with(|c: char| c.is_alphanumeric())
+    });
+    matches!(end, Some((_, '?')))
+}
+
+/// The beginning of a text up to its line end, at most about 400 bytes.
+pub(super) fn first_line(text: &str) -> &str {
+    let mut length = text.len().min(400);
+    while !text.is_char_boundary(length) {
+        length -= 1;
+    }
+    let text = &text[..length];
+    &text[..text.find('\n').unwrap_or(length)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_compile() {
+        for pattern in [
+            &CLAUSE,
+            &SUPPOSED,
+            &SAID_ALL_THE_SAME,
+            &REPORTED,
+            &DENIED,
+            &CERTAIN,
+            &CONDITION,
+        ] {
+            assert!(pattern.get().is_some());
+        }
+    }
+}

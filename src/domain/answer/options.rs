@@ -1,0 +1,170 @@
+//! The options of a question, found by letter or by text.
+
+use std::cell::OnceCell;
+
+use crate::domain::normalize::headline;
+
+/// The options of a question; their texts are normalised only when one is compared.
+pub(super) struct Options<'a> {
+    options: &'a [(char, String)],
+    prepared: OnceCell<Vec<Entry>>,
+}
+
+/// An option's letter, its normalised text, and that text with loose dashes.
+type Entry = (char, String, String);
+
+impl<'a> Options<'a> {
+    pub(super) fn new(options: &'a [(char, String)]) -> Options<'a> {
+        Options {
+            options,
+            prepared: OnceCell::new(),
+        }
+    }
+
+    fn entries(&self) -> &[Entry] {
+        self.prepared.get_or_init(|| {
+            let prepare = |(letter, text): &(char, String)| {
+                let key = text_key(text);
+                let loose = loosened(&key);
+                (letter.to_ascii_uppercase(), key, loose)
+            };
+            self.options.iter().map(prepare).collect()
+        })
+    }
+
+    pub(super) fn are_yes_no_maybe(&self) -> bool {
+        let mut keys = self.entries().iter().map(|(_, key, _)| key.as_str());
+        keys.all(|key| matches!(key, "yes" | "no" | "maybe"))
+    }
+
+    pub(super) fn offers(&self, letter: char) -> bool {
+        self.options
+            .iter()
+            .any(|(offered, _)| offered.to_ascii_uppercase() == letter)
+    }
+
+    pub(super) fn key(&self, letter: char) -> &str {
+        self.entries()
+            .iter()
+            .find(|(offered, ..)| *offered == letter)
+            .map_or("", |(_, key, _)| key)
+    }
+
+    /// The one option with this text; `None` where none or several have it.
+    pub(super) fn by_text(&self, text: &str) -> Option<char> {
+        let key = text_key(text);
+        if key.is_empty() {
+            return None;
+        }
+        let unique = |matching: &dyn Fn(&Entry) -> bool| {
+            let mut found = self.entries().iter().filter(|entry| matching(entry));
+            let first = found.next().map(|(letter, ..)| *letter);
+            first.filter(|_| found.next().is_none())
+        };
+        let loose = loosened(&key);
+        unique(&|entry| entry.1 == key).or_else(|| unique(&|entry| entry.2 == loose))
+    }
+
+    /// Whether `text` begins with, or is the beginning of, the text of this option.
+    pub(super) fn begins_alike(&self, letter: char, text: &str) -> bool {
+        let (given, own) = (text_key(text), self.key(letter));
+        !given.is_empty()
+            && !own.is_empty()
+            && (starts_with_words(&given, own) || starts_with_words(own, &given))
+    }
+
+    /// Whether `text` and the text of this option share a word of four letters or more.
+    pub(super) fn shares_word(&self, letter: char, text: &str) -> bool {
+        let own = self.key(letter);
+        words(&text_key(text)).any(|word| word.len() > 3 && words(own).any(|other| other == word))
+    }
+
+    /// The one option whose text ends `text`, as a whole word or words; the longest where they nest.
+    pub(super) fn ending(&self, text: &str) -> Option<char> {
+        let folded = text.trim_end().to_lowercase();
+        let mut found: Vec<&Entry> = self
+            .entries()
+            .iter()
+            .filter(|(_, key, _)| key.len() > 1)
+            .filter(|(_, key, _)| {
+                folded.strip_suffix(key.as_str()).is_some_and(|before| {
+                    !before.ends_with(|c: char| c.is_alphanumeric() || c == '-')
+                })
+            })
+            .collect();
+        found.sort_by_key(|(_, key, _)| std::cmp::Reverse(key.len()));
+        let longest = found.first()?;
+        let unique = found.get(1).is_none_or(|next| next.1 != longest.1);
+        unique.then_some(longest.0)
+    }
+
+    /// The one option whose text begins `text`, before a delimiter; the longest where they nest.
+    pub(super) fn beginning(&self, text: &str) -> Option<char> {
+        let folded = text.trim_start().to_lowercase();
+        self.entries()
+            .iter()
+            .filter(|(_, key, _)| !key.is_empty())
+            .filter(|(_, key, _)| {
+                folded.strip_prefix(key.as_str()).is_some_and(|rest| {
+                    let rest = rest.trim_start_matches(['"', '\'', ')', ' ']);
+                    rest.is_empty()
+                        || rest.starts_with(['.', ';', ':', '(', '\n', '\u{2014}', '\u{2013}'])
+                        || rest.starts_with("- ")
+                        || rest.starts_with("because ")
+                        || [
+                            ", because ",
+                            ", which ",
+                            ", since ",
+                            ", as ",
+                            ", not ",
+                            ", clearly",
+                        ]
+                        .iter()
+                        .any(|word| rest.starts_with(word))
+                })
+            })
+            .max_by_key(|(_, key, _)| key.len())
+            .map(|(letter, ..)| *letter)
+    }
+
+    /// Yes, no or maybe at the beginning, before a delimiter.
+    pub(super) fn leading_word(&self, text: &str) -> Option<char> {
+        if !self.are_yes_no_maybe() {
+            return None;
+        }
+        let folded = text.trim_start().to_lowercase();
+        let word_end = folded
+            .find(|c: char| !c.is_alphanumeric())
+            .unwrap_or(folded.len());
+        let rest = folded[word_end..].trim_start_matches([' ', '"', '\'', '*']);
+        let delimited = rest.is_empty()
+            || rest.starts_with([
+                '.', ',', ';', ':', '(', '!', '-', '\n', '\u{2013}', '\u{2014}',
+            ])
+            || rest.starts_with("because ");
+        self.entries()
+            .iter()
+            .find(|(_, key, _)| delimited && *key == folded[..word_end])
+            .map(|(letter, ..)| *letter)
+    }
+}
+
+pub(super) fn text_key(text: &str) -> String {
+    headline(&text.replace(['*', '`'], ""))
+}
+
+/// Differences of spacing around dashes left out.
+fn loosened(key: &str) -> String {
+    key.replace(" - ", "-")
+        .replace("- ", "-")
+        .replace(" -", "-")
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric())
+}
+
+fn starts_with_words(text: &str, beginning: &str) -> bool {
+    text.strip_prefix(beginning)
+        .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+}
