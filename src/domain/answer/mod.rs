@@ -3,6 +3,7 @@
 mod choice;
 mod documents;
 mod fields;
+mod judgement;
 mod phrases;
 mod prose;
 mod reader;
@@ -18,6 +19,7 @@ use choice::{Choice, Options};
 use fields::Fields;
 use scan::Scan;
 
+pub use judgement::read_judgement;
 pub use subs::echoes_another;
 
 /// What a reply must look like and which names it may use: known before the call, needed to force a

@@ -1,5 +1,7 @@
 //! One pass over a raw reply: hidden blocks, objects, and the prose between them.
 
+use serde_json::{Map, Value};
+
 use super::fields::has_known_key;
 use super::reader::{Found, begins_object, read_object};
 
@@ -23,7 +25,12 @@ pub(super) struct Scan {
 
 impl Scan {
     pub(super) fn of(raw: &str) -> Scan {
-        let scan = Scan::read(raw);
+        Scan::with(raw, has_known_key)
+    }
+
+    /// Only objects that `is_ours` knows count as such.
+    pub(super) fn with(raw: &str, is_ours: fn(&Map<String, Value>) -> bool) -> Scan {
+        let scan = Scan::read(raw, is_ours);
         // An object whose quotes are all escaped: JSON inside a JSON text.
         if scan.objects.is_empty() && escaped_object(raw) {
             let unescaped = raw
@@ -31,7 +38,7 @@ impl Scan {
                 .replace("\\\"", "\"")
                 .replace("\\n", "\n")
                 .replace('\u{0}', "\\");
-            let mut again = Scan::read(&unescaped);
+            let mut again = Scan::read(&unescaped, is_ours);
             if !again.objects.is_empty() {
                 again.notes.push("escaped JSON");
                 return again;
@@ -40,7 +47,7 @@ impl Scan {
         scan
     }
 
-    fn read(raw: &str) -> Scan {
+    fn read(raw: &str, is_ours: fn(&Map<String, Value>) -> bool) -> Scan {
         let mut scan = Scan::default();
         let mut false_starts = 0;
         let mut pos = 0;
@@ -59,7 +66,7 @@ impl Scan {
                 continue;
             }
             let found = read_object(raw, at);
-            if !has_known_key(&found.map) {
+            if !is_ours(&found.map) {
                 false_starts += 1;
                 if found.complete {
                     pos = found.end;
