@@ -64,8 +64,8 @@ impl Store {
         let read = || -> rusqlite::Result<Vec<JudgementRecord>> {
             let connection = self.lock();
             let mut statement = connection.prepare_cached(
-                "SELECT reply, sub, judge, given, judgements.raw, score, judgements.failure,
-                    judgements.created_at
+                "SELECT judgements.reply, sub, judge, given, judgements.raw, score,
+                    judgements.failure, judgements.created_at
                  FROM judgements JOIN replies ON replies.id = judgements.reply
                  WHERE replies.run = ?1 AND judge = ?2 ORDER BY judgements.id",
             )?;

@@ -23,7 +23,9 @@ pub fn read_judgement(raw: &str) -> Option<f64> {
         return score_of(found);
     }
     let prose = scan.prose.trim();
-    score_text(prose).or_else(|| stated(prose))
+    // An object without a score: what it says elsewhere is no statement of one.
+    let has_object = prose.contains('{');
+    score_text(prose).or_else(|| (!has_object).then(|| stated(prose))?)
 }
 
 fn is_score_key(form: &str) -> bool {
@@ -120,9 +122,8 @@ fn stated(prose: &str) -> Option<f64> {
             .unwrap_or(said.len());
         // "The score is 0 if …" explains the scale.
         let after = said[end..].trim_start_matches(DECORATION);
-        if is_said.is_some()
-            && !(after.is_empty() || after.starts_with('\n') || said[..end].ends_with('.'))
-        {
+        let ends = after.is_empty() || after.starts_with(['.', '\n']) || said[..end].ends_with('.');
+        if is_said.is_some() && !ends {
             continue;
         }
         let value = number(said[..end].trim_end_matches(['.', ',']))?;
