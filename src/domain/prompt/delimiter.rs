@@ -41,7 +41,7 @@ fn free_tag<'a>(name: &'static str, texts: impl Iterator<Item = &'a str>) -> Str
 }
 
 /// The numbers N of everything in the text that looks like `<NAME-N` or `</NAME-N`; 0 without one.
-fn numbers(text: &str, name: &'static str) -> impl Iterator<Item = u64> + '_ {
+fn numbers(text: &str, name: &'static str) -> impl Iterator<Item = u64> {
     text.match_indices('<').filter_map(move |(at, _)| {
         let rest = text[at + 1..].trim_start();
         let rest = rest.strip_prefix('/').unwrap_or(rest).trim_start();
