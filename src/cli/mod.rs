@@ -2,6 +2,7 @@
 
 pub mod ask;
 pub mod common;
+pub mod compare;
 pub mod completions;
 pub mod compose;
 pub mod condition;
@@ -12,6 +13,7 @@ pub mod encoder;
 pub mod models;
 pub mod progress;
 pub mod report;
+pub mod rescore;
 pub mod score;
 pub mod search;
 pub mod settings;
@@ -81,6 +83,10 @@ pub enum Command {
     Score(score::Args),
     /// Tables and charts of stored runs, as in the paper.
     Report(report::Args),
+    /// Score a stored run again, perhaps with a judge model.
+    Rescore(rescore::Args),
+    /// Compare two stored runs on the same questions.
+    Compare(compare::Args),
     /// Search the documents of a dataset.
     Search(search::Args),
     /// Encode texts into a NumPy file.
@@ -132,6 +138,8 @@ fn start(cli: Cli, open_explorer: OpenExplorer) -> Result<(), Failure> {
         Some(Command::Ask(args)) => ask::run(args, &environment),
         Some(Command::Score(args)) => score::run(args, &environment),
         Some(Command::Report(args)) => report::run(args, &environment),
+        Some(Command::Rescore(args)) => rescore::run(args, &environment),
+        Some(Command::Compare(args)) => compare::run(args, &environment),
         Some(Command::Search(args)) => search::run(args, &environment),
         Some(Command::Encode(args)) => encode::run(args, &environment),
         Some(Command::Models(args)) => models::run(args, &environment),

@@ -32,9 +32,9 @@ macro_rules! template {
     };
 }
 
-/// Names and texts of the built-in templates: a system and a user message per scenario, and three parts
-/// that they include.
-pub const BUILT_IN: [(&str, &str); 11] = [
+/// Names and texts of the built-in templates: a system and a user message per scenario, three parts that
+/// they include, and the message to a judge.
+pub const BUILT_IN: [(&str, &str); 12] = [
     template!("documents.j2"),
     template!("question.j2"),
     template!("sub_questions.j2"),
@@ -46,17 +46,25 @@ pub const BUILT_IN: [(&str, &str); 11] = [
     template!("integration.user.j2"),
     template!("robustness.system.j2"),
     template!("robustness.user.j2"),
+    template!("judge.j2"),
 ];
+
+/// The template of a judge's prompt.
+const JUDGE: &str = "judge.j2";
 
 /// What a template may name; anything else is an error.
 const VARIABLES: &str =
     "scenario, tag, question, options, letters, documents, labels and sub_questions";
 
+/// What the judge's template may name.
+const JUDGE_VARIABLES: &str = "tag, question, gold and answer";
+
 /// Template texts per scenario (minijinja), ours or the user's.
 ///
 /// A template sees `scenario`, `tag` (the name of the tag around a document, one that occurs in no text),
 /// `question`, `options` (`letter`, `text`), `letters`, `documents` (`label`, `title`, `content`), `labels`
-/// and `sub_questions` (`key`, `question`). No id and no role is among them.
+/// and `sub_questions` (`key`, `question`). No id and no role is among them. The judge's template sees
+/// `tag`, the sub-`question`, its true answer (`gold`) and the `answer` to be judged.
 #[derive(Debug, Clone)]
 pub struct Templates {
     environment: Environment<'static>,
@@ -135,6 +143,7 @@ impl Templates {
         for (question, context) in probe::instances() {
             templates.render(&question, &context)?;
         }
+        templates.render_judge("What?", "That.", "This.")?;
         Ok(templates)
     }
 
@@ -148,6 +157,29 @@ impl Templates {
         Ok(Prompt {
             system: self.message(&format!("{scenario}.system.j2"), &values)?,
             user: self.message(&format!("{scenario}.user.j2"), &values)?,
+        })
+    }
+
+    /// Renders the prompt that asks a judge model to compare an answer with the true one (`gold`). It has
+    /// no system message.
+    ///
+    /// # Errors
+    /// [`PromptError`] where a user's template is broken.
+    pub fn render_judge(
+        &self,
+        question: &str,
+        gold: &str,
+        answer: &str,
+    ) -> Result<Prompt, PromptError> {
+        let values = context! {
+            tag => delimiter::answer_tag([question, gold, answer].into_iter()),
+            question => collapse(question),
+            gold => gold.trim(),
+            answer => answer.trim(),
+        };
+        Ok(Prompt {
+            system: String::new(),
+            user: self.message(JUDGE, &values)?,
         })
     }
 
@@ -184,7 +216,11 @@ impl Templates {
             detail.push_str(&format!(" at `{piece}`"));
         }
         if inner.kind() == minijinja::ErrorKind::UndefinedError {
-            detail.push_str(&format!("; templates know {VARIABLES}"));
+            let known = match name {
+                JUDGE => JUDGE_VARIABLES,
+                _ => VARIABLES,
+            };
+            detail.push_str(&format!("; templates know {known}"));
         }
         PromptError {
             name: self

@@ -1,7 +1,10 @@
-//! Use cases that join the rooms below: composing an instance, asking a model, searching.
+//! Use cases that join the rooms below: composing an instance, asking a model, scoring and comparing runs,
+//! searching.
 
 pub mod ask;
+pub mod compare;
 pub mod instance;
 pub mod job;
 pub mod models;
+pub mod rescore;
 pub mod search;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::config::{Config, Paths};
-use crate::data::store::{FILE_NAME, ReplyRecord, Store};
+use crate::data::store::{FILE_NAME, ReplyRecord, Store, StoreError};
 use crate::engine::ask::{identity_of, result_of};
 use crate::model::open::open;
 use crate::model::registry::models_dir;
@@ -39,24 +39,35 @@ pub fn open_model(
 /// # Errors
 /// [`ModelError`] where the store can't be read or the run holds nothing.
 pub fn replay(store: &Path, run: &str, speed: f64) -> Result<ReplayModel, ModelError> {
-    if !store.exists() {
+    let local = |why: String| ModelError::new(FailureKind::Local, why);
+    let store = store_with(store, run)?;
+    let records = store
+        .replies_of_run(run)
+        .map_err(|error| local(error.to_string()))?;
+    ReplayModel::new(recording(run, &records).map_err(local)?, speed)
+}
+
+/// Opens the store that holds this run; makes none.
+///
+/// # Errors
+/// [`ModelError`] where the store can't be read or has no such run; it then names some that there are.
+pub fn store_with(file: &Path, run: &str) -> Result<Store, ModelError> {
+    if !file.exists() {
         return Err(ModelError::new(
             FailureKind::NotFound,
             format!(
                 "there is no run \"{run}\" yet: nothing has been stored in {}",
-                store.display()
+                file.display()
             ),
         ));
     }
-    let local = |why: String| ModelError::new(FailureKind::Local, why);
-    let store = Store::open(store).map_err(|error| local(error.to_string()))?;
-    let records = store
-        .replies_of_run(run)
-        .map_err(|error| local(error.to_string()))?;
-    if records.is_empty() {
-        return Err(unknown_run(&store, run));
+    let local = |error: StoreError| ModelError::new(FailureKind::Local, error.to_string());
+    let store = Store::open(file).map_err(local)?;
+    let page = store.page_of_run(run, 0).map_err(local)?;
+    match page.last {
+        Some(_) => Ok(store),
+        None => Err(unknown_run(&store, run)),
     }
-    ReplayModel::new(recording(run, &records).map_err(local)?, speed)
 }
 
 /// The recording of a run's records.

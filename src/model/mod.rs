@@ -55,10 +55,26 @@ impl Default for Sampling {
 pub struct ChatRequest {
     /// The two messages.
     pub prompt: Prompt,
-    /// The shape that a backend may force (grammar, JSON schema).
-    pub shape: ReplyShape,
+    /// The form that a backend may force (grammar, JSON schema).
+    pub form: ReplyForm,
     /// Sampling settings.
     pub sampling: Sampling,
+}
+
+/// What a reply must look like.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplyForm {
+    /// The answers to an instance.
+    Instance(ReplyShape),
+    /// A judge's reasoning and score.
+    Judgement,
+}
+
+impl From<ReplyShape> for ReplyForm {
+    fn from(shape: ReplyShape) -> Self {
+        ReplyForm::Instance(shape)
+    }
 }
 
 /// Which model this is, as far as it can be known.

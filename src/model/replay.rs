@@ -224,7 +224,7 @@ mod tests {
     use super::*;
     use crate::domain::answer::ReplyShape;
     use crate::domain::context::Scenario;
-    use crate::model::{Sampling, Timing, Usage};
+    use crate::model::{ReplyForm, Sampling, Timing, Usage};
 
     fn reply(timeline: &[(u32, u32)]) -> Reply {
         Reply {
@@ -249,13 +249,13 @@ mod tests {
                 system: "s".into(),
                 user: user.into(),
             },
-            shape: ReplyShape {
+            form: ReplyForm::Instance(ReplyShape {
                 scenario: Scenario::Standard,
                 labels: vec![],
                 ids: vec![],
                 options: vec![],
                 sub_questions: vec![],
-            },
+            }),
             sampling: Sampling::default(),
         }
     }

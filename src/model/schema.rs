@@ -4,13 +4,27 @@ use serde_json::{Value, json};
 
 use crate::domain::answer::ReplyShape;
 use crate::domain::context::Scenario;
+use crate::model::ReplyForm;
 
 /// The answer that says the documents do not suffice.
 const INSUFFICIENT: &str = "insufficient information";
 
+/// The scores that a judge may give, as texts: some servers take no numbers as choices.
+pub const JUDGE_SCORES: [&str; 3] = ["0", "0.5", "1"];
+
 /// The JSON schema of the reply: every property required, nothing else allowed, keys in the order in
 /// which the prompt asks for them.
-pub fn reply_schema(shape: &ReplyShape) -> Value {
+pub fn reply_schema(form: &ReplyForm) -> Value {
+    match form {
+        ReplyForm::Instance(shape) => instance_schema(shape),
+        ReplyForm::Judgement => object(vec![
+            ("reasoning", text()),
+            ("score", json!({"type": "string", "enum": JUDGE_SCORES})),
+        ]),
+    }
+}
+
+fn instance_schema(shape: &ReplyShape) -> Value {
     match shape.scenario {
         Scenario::Standard => object(vec![
             ("step_by_step_thinking", text()),
@@ -126,10 +140,10 @@ mod tests {
     #[test]
     fn keys_are_those_of_the_reference_in_order() {
         assert_eq!(
-            keys(&reply_schema(&shape(Scenario::Standard))),
+            keys(&instance_schema(&shape(Scenario::Standard))),
             ["step_by_step_thinking", "answer_choice"]
         );
-        let sufficiency = reply_schema(&shape(Scenario::Sufficiency));
+        let sufficiency = instance_schema(&shape(Scenario::Sufficiency));
         assert_eq!(
             keys(&sufficiency),
             [
@@ -147,7 +161,7 @@ mod tests {
             sufficiency["properties"]["relevant_doc_id"]["items"]["enum"],
             json!(["DOC_1", "DOC_2"])
         );
-        let robustness = reply_schema(&shape(Scenario::Robustness));
+        let robustness = instance_schema(&shape(Scenario::Robustness));
         assert_eq!(keys(&robustness), ["sub_1", "sub_2", "main"]);
         assert_eq!(
             keys(&robustness["properties"]["sub_2"]),
@@ -159,8 +173,18 @@ mod tests {
             ]
         );
         assert_eq!(
-            keys(&reply_schema(&shape(Scenario::Integration))["properties"]["sub_1"]),
+            keys(&instance_schema(&shape(Scenario::Integration))["properties"]["sub_1"]),
             ["question", "answer", "doc_id"]
+        );
+    }
+
+    #[test]
+    fn a_judge_reasons_before_it_scores() {
+        let schema = reply_schema(&ReplyForm::Judgement);
+        assert_eq!(keys(&schema), ["reasoning", "score"]);
+        assert_eq!(
+            schema["properties"]["score"]["enum"],
+            json!(["0", "0.5", "1"])
         );
     }
 
@@ -178,8 +202,9 @@ mod tests {
                 }
             }
         }
+        check(&reply_schema(&ReplyForm::Judgement));
         for scenario in Scenario::ALL {
-            check(&reply_schema(&shape(scenario)));
+            check(&reply_schema(&shape(scenario).into()));
         }
     }
 
@@ -187,6 +212,6 @@ mod tests {
     fn no_empty_enumerations_without_documents() {
         let mut bare = shape(Scenario::Sufficiency);
         bare.labels.clear();
-        assert!(!reply_schema(&bare).to_string().contains("\"enum\":[]"));
+        assert!(!instance_schema(&bare).to_string().contains("\"enum\":[]"));
     }
 }

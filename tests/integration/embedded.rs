@@ -63,7 +63,7 @@ fn request(scenario: Scenario, max_tokens: u32) -> ChatRequest {
             system: "Answer from the documents.".into(),
             user: "DOC_1: aspirin. DOC_2: statins — 5 µg. Which?".into(),
         },
-        shape: shape(scenario),
+        form: shape(scenario).into(),
         sampling: Sampling {
             max_tokens,
             ..Sampling::default()
@@ -128,7 +128,7 @@ fn random_weights_still_write_valid_replies_in_all_scenarios() {
             );
             assert_eq!(reply.ending, Ending::Complete, "{what}");
             let value: Value = serde_json::from_str(&reply.text).expect(&what);
-            assert!(Grammar::new(&request.shape).matches(&reply.text), "{what}");
+            assert!(Grammar::of(&request.form).matches(&reply.text), "{what}");
             check_keys(scenario, &value, &what);
             assert_eq!(streamed(&deltas), reply.text);
             let bytes: u32 = reply.timing.timeline.iter().map(|(_, bytes)| bytes).sum();
@@ -507,7 +507,7 @@ fn a_real_model_writes_a_readable_reply() {
         let reply = reply.unwrap();
         assert_eq!(reply.ending, Ending::Complete, "{scenario}: {}", reply.text);
         assert!(
-            Grammar::new(&request.shape).matches(&reply.text),
+            Grammar::of(&request.form).matches(&reply.text),
             "{scenario}: {}",
             reply.text
         );

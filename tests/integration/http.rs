@@ -6,7 +6,9 @@ use medrgb::domain::answer::{Ending, ReplyShape};
 use medrgb::domain::context::Scenario;
 use medrgb::domain::prompt::Prompt;
 use medrgb::model::http::{HttpModel, HttpSettings, ResponseFormat, RetryPolicy, Secret};
-use medrgb::model::{ChatModel, ChatRequest, Delta, FailureKind, ModelError, Reply, Sampling};
+use medrgb::model::{
+    ChatModel, ChatRequest, Delta, FailureKind, ModelError, Reply, ReplyForm, Sampling,
+};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -20,13 +22,13 @@ fn request() -> ChatRequest {
             system: "Be careful.".into(),
             user: "Are there microbes in milk?".into(),
         },
-        shape: ReplyShape {
+        form: ReplyForm::Instance(ReplyShape {
             scenario: Scenario::Standard,
             labels: vec![],
             ids: vec![],
             options: vec![('A', "yes".into()), ('B', "no".into())],
             sub_questions: vec![],
-        },
+        }),
         sampling: Sampling {
             seed: Some(5),
             max_tokens: 64,

@@ -8,6 +8,7 @@
 )]
 
 mod ask;
+mod compare;
 mod compose;
 mod embedded;
 mod encode;

@@ -151,7 +151,7 @@ fn name_of<'a>(args: &'a Args, environment: &'a Environment) -> &'a str {
 }
 
 /// Cancels on Ctrl-C and, on Unix, when the process is told to end.
-async fn cancel_on_signal(cancel: CancellationToken) {
+pub(super) async fn cancel_on_signal(cancel: CancellationToken) {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

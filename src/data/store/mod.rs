@@ -15,9 +15,14 @@ use crate::domain::prompt::Prompt;
 use crate::domain::score::Scores;
 
 mod query;
+mod judgements;
+mod pages;
 mod schema;
 #[cfg(test)]
 mod tests;
+
+pub use judgements::JudgementRecord;
+pub use pages::{Page, Rewritten};
 
 /// The store's file in the data folder.
 pub const FILE_NAME: &str = "runs.sqlite";

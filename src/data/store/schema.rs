@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 const APPLICATION_ID: i32 = 0x4d52_4742;
 
 /// Migration k leads from version k to version k + 1.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "CREATE TABLE runs (
         name TEXT PRIMARY KEY NOT NULL,
         created_at TEXT NOT NULL
@@ -37,6 +37,18 @@ const MIGRATIONS: [&str; 2] = [
     "CREATE INDEX replies_by_question ON replies (dataset_fingerprint, question_id, id);
     CREATE INDEX replies_by_run ON replies (run, scenario, outcome, id);
     CREATE INDEX replies_by_time ON replies (created_at);",
+    "CREATE TABLE judgements (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        reply INTEGER NOT NULL REFERENCES replies (id) ON DELETE CASCADE,
+        sub INTEGER NOT NULL,
+        judge TEXT NOT NULL,
+        given TEXT NOT NULL,
+        raw TEXT NOT NULL,
+        score REAL,
+        failure TEXT NOT NULL,
+        created_at TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX judgements_by_reply ON judgements (reply, judge, sub, id);",
 ];
 
 /// The version that this program writes.

@@ -179,6 +179,11 @@ fn an_older_file_is_migrated_with_its_records() {
             )
             .unwrap();
         assert_eq!(indexes, 1);
+        // What came with the newest version works on records of the oldest.
+        if version >= 1 {
+            store.insert_judgement(&judgement(7, 0, Some(1.0))).unwrap();
+            assert_eq!(store.judgements_of_run("old", "gpt").unwrap().len(), 1);
+        }
     }
 }
 
@@ -328,4 +333,152 @@ fn what_the_store_does_not_take_goes_beside_it() {
     let elsewhere = save_beside(&dir.path().join("gone/s"), &record("r", "q")).unwrap();
     assert!(elsewhere.exists());
     std::fs::remove_file(elsewhere).unwrap();
+}
+
+fn judgement(reply: i64, sub: usize, score: Option<f64>) -> JudgementRecord {
+    JudgementRecord {
+        reply,
+        sub,
+        judge: "gpt".into(),
+        given: "5 mg".into(),
+        raw: "{\"score\": \"1\"}".into(),
+        score,
+        failure: serde_json::Value::Null,
+        created_at: "2026-11-29T10:00:00Z".into(),
+    }
+}
+
+#[test]
+fn judgements_belong_to_a_reply_and_come_back_in_order() {
+    let dir = folder();
+    let store = Store::open(&dir.path().join("s")).unwrap();
+    let reply = store.insert(&record("night", "q1")).unwrap();
+    let other = store.insert(&record("day", "q1")).unwrap();
+    let mut failed = judgement(reply, 1, None);
+    failed.failure = json!({"kind": "server", "message": "x"});
+    let mut of_another = judgement(reply, 0, Some(0.0));
+    of_another.judge = "llama".into();
+    for judgement in [
+        judgement(reply, 0, Some(0.5)),
+        failed.clone(),
+        judgement(other, 0, Some(1.0)),
+        of_another,
+    ] {
+        store.insert_judgement(&judgement).unwrap();
+    }
+    assert_eq!(
+        store.judgements_of_run("night", "gpt").unwrap(),
+        [judgement(reply, 0, Some(0.5)), failed]
+    );
+    assert_eq!(store.judges_of_run("night").unwrap(), ["gpt", "llama"]);
+    assert!(store.judges_of_run("none").unwrap().is_empty());
+    assert!(store.insert_judgement(&judgement(999, 0, None)).is_err());
+}
+
+#[test]
+fn pages_go_through_a_run_and_past_broken_records() {
+    let dir = folder();
+    let store = Store::open(&dir.path().join("s")).unwrap();
+    // Durability is another test's subject.
+    store
+        .lock()
+        .pragma_update(None, "synchronous", "OFF")
+        .unwrap();
+    let ids: Vec<i64> = (0..450)
+        .map(|number| {
+            let run = if number % 9 == 0 { "other" } else { "night" };
+            store.insert(&record(run, &format!("q{number}"))).unwrap()
+        })
+        .collect();
+    store
+        .lock()
+        .execute(
+            "UPDATE replies SET context = '{}' WHERE id = ?1",
+            params![ids[100]],
+        )
+        .unwrap();
+    let (mut found, mut broken, mut after) = (Vec::new(), Vec::new(), 0);
+    loop {
+        let page = store.page_of_run("night", after).unwrap();
+        let Some(last) = page.last else { break };
+        after = last;
+        found.extend(page.records.into_iter().map(|record| record.id));
+        broken.extend(page.broken);
+    }
+    assert_eq!((found.len(), broken), (399, vec![ids[100]]));
+    assert!(found.is_sorted());
+    let mut seen = 0;
+    let rewritten = store
+        .rewrite_run("night", &mut |_| {
+            seen += 1;
+            false
+        })
+        .unwrap();
+    assert_eq!(
+        (seen, rewritten),
+        (
+            399,
+            Rewritten {
+                changed: 0,
+                broken: 1
+            }
+        )
+    );
+}
+
+#[test]
+fn rewriting_changes_readings_and_nothing_else() {
+    let dir = folder();
+    let store = Store::open(&dir.path().join("s")).unwrap();
+    for question in ["q1", "q2"] {
+        store.insert(&record("night", question)).unwrap();
+    }
+    let before = store.replies_of_run("night").unwrap();
+    let rewritten = store
+        .rewrite_run("night", &mut |record| {
+            record.raw = "not written".into();
+            if let Some(parsed) = record.parsed.as_mut() {
+                parsed.outcome = Outcome::Refused;
+            }
+            record.question.id == "q2"
+        })
+        .unwrap();
+    assert_eq!(rewritten.changed, 1);
+    let after = store.replies_of_run("night").unwrap();
+    assert_eq!(after[0], before[0]);
+    assert_eq!(after[1].raw, before[1].raw);
+    assert_eq!(after[1].parsed.as_ref().unwrap().outcome, Outcome::Refused);
+    let outcome: String = store
+        .lock()
+        .query_row(
+            "SELECT outcome FROM replies WHERE question_id = 'q2'",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert_eq!(outcome, "refused");
+}
+
+#[test]
+fn a_rewrite_that_fails_changes_nothing() {
+    let dir = folder();
+    let store = Store::open(&dir.path().join("s")).unwrap();
+    for question in ["q1", "q2"] {
+        store.insert(&record("night", question)).unwrap();
+    }
+    store
+        .lock()
+        .execute_batch(
+            "CREATE TRIGGER no BEFORE UPDATE ON replies WHEN OLD.question_id = 'q2'
+             BEGIN SELECT RAISE(ABORT, 'no'); END;",
+        )
+        .unwrap();
+    let before = store.replies_of_run("night").unwrap();
+    let error = store.rewrite_run("night", &mut |record| {
+        record.parsed = None;
+        record.failure = json!({"kind": "x"});
+        true
+    });
+    assert!(error.is_err());
+    assert_eq!(store.replies_of_run("night").unwrap(), before);
 }

@@ -8,6 +8,7 @@ mod letters;
 mod meant;
 mod names;
 mod options;
+mod judgement;
 mod phrases;
 mod prose;
 mod reader;
@@ -32,6 +33,7 @@ use scan::Scan;
 use verdict::{Verdict, absent, decide, nowhere, without_answer};
 
 pub use evidence::{Evidence, Rule, Sources, Span};
+pub use judgement::read_judgement;
 pub use subs::echoes_another;
 
 /// What a reply must look like and which names it may use: known before the call, needed to force a

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::{Map, Value};
+
 use super::evidence::{Mapped, Span};
 use super::fields::has_known_key;
 use super::reader::{Found, begins_object, read_object};
@@ -30,11 +32,16 @@ pub(super) struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     pub(super) fn of(raw: &'a str) -> Scan<'a> {
-        let scan = Scan::read(Cow::Borrowed(raw));
+        Scan::with(raw, has_known_key)
+    }
+
+    /// Only objects that `is_ours` knows count as such.
+    pub(super) fn with(raw: &'a str, is_ours: fn(&Map<String, Value>) -> bool) -> Scan<'a> {
+        let scan = Scan::read(Cow::Borrowed(raw), is_ours);
         // An object whose quotes are all escaped: JSON inside a JSON text.
         if scan.objects.is_empty() && escaped_object(raw) {
             let unescaped = unescape(raw);
-            let mut again = Scan::read(Cow::Owned(unescaped.text.clone()));
+            let mut again = Scan::read(Cow::Owned(unescaped.text.clone()), is_ours);
             if !again.objects.is_empty() {
                 again.notes.push("escaped JSON");
                 again.unescaped = Some(unescaped);
@@ -57,15 +64,15 @@ impl<'a> Scan<'a> {
         self.raw(self.prose.source(start, end))
     }
 
-    fn read(text: Cow<'a, str>) -> Scan<'a> {
+    fn read(text: Cow<'a, str>, is_ours: fn(&Map<String, Value>) -> bool) -> Scan<'a> {
         let mut scan = Scan::default();
-        scan.walk(&text);
+        scan.walk(&text, is_ours);
         scan.text = text;
         scan.finish();
         scan
     }
 
-    fn walk(&mut self, raw: &str) {
+    fn walk(&mut self, raw: &str, is_ours: fn(&Map<String, Value>) -> bool) {
         let mut false_starts = 0;
         let mut pos = 0;
         let mut plain_from = 0;
@@ -83,7 +90,7 @@ impl<'a> Scan<'a> {
                 continue;
             }
             let found = read_object(raw, at);
-            if !has_known_key(&found.map) {
+            if !is_ours(&found.map) {
                 false_starts += 1;
                 if found.complete {
                     pos = found.end;

@@ -1,8 +1,11 @@
 //! Scores of one instance and their sums: every rate carries its numerator and denominator.
 
+mod metric;
 mod tally;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod worked;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +17,7 @@ use crate::domain::normalize::{same, same_squad, token_f1};
 use crate::domain::passage::Role;
 use crate::domain::question::Question;
 
+pub use metric::Metric;
 pub use tally::Tally;
 
 /// A numerator and its denominator; rates are pooled by adding both.
@@ -36,30 +40,6 @@ impl Ratio {
         self.num += other.num;
         self.den += other.den;
     }
-}
-
-/// The metrics of the benchmark, named as in its definitions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs)] // the names are the definitions' own
-pub enum Metric {
-    MainAccuracy,
-    InsufficientRate,
-    AccuracyWhenAnswered,
-    NoiseDetectionAccuracy,
-    NoiseDetectionLabelled,
-    NoiseRecall,
-    NoisePrecision,
-    SignalRecall,
-    SubExactMatch,
-    SubExactMatchSquad,
-    SubTokenF1,
-    SubJudgeScore,
-    AttributionAccuracy,
-    FactualErrorDetection,
-    AdversarialRecall,
-    FalseAlarmRate,
-    MisinformationAdopted,
 }
 
 /// What a reply said about a document's relevance.
@@ -108,11 +88,11 @@ pub struct SubScore {
     pub exact_squad: bool,
     /// Token F1 by multiset overlap, 0 to 1.
     pub f1: f64,
-    /// Judge's score 0, 0.5 or 1 where there is one.
+    /// Judge's score 0, 0.5 or 1 where there is one; a skipped answer's is 0 once the reply was judged.
     pub judge: Option<f64>,
     /// Label of the document the reply named, if it resolves.
     pub named: Option<String>,
-    /// Named the right document.
+    /// Answered, and named the right document.
     pub attributed: bool,
     /// Robustness: the verdict ("factually correct"?).
     pub verdict: Option<bool>,
@@ -137,6 +117,36 @@ pub struct Scores {
     pub subs: Vec<SubScore>,
     /// Every metric that applies to this scenario, with numerator and denominator.
     pub counts: BTreeMap<Metric, Ratio>,
+    /// Name of the judge model that gave the sub-questions' judge scores, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<String>,
+}
+
+impl Scores {
+    /// Puts a judge model's scores in; `score_of` gives that of sub-question k with this answer, `None`
+    /// where it has none (not judged yet, a judgement that failed or can't be read): it leaves the
+    /// denominator. A skipped answer scores 0. Nothing changes for a call that is not a reply, and where
+    /// nothing was asked.
+    pub fn put_judge(&mut self, judge: &str, score_of: impl Fn(usize, &str) -> Option<f64>) {
+        if !self.outcome.is_reply() || self.subs.is_empty() {
+            return;
+        }
+        let mut sum = Ratio::default();
+        for (k, row) in self.subs.iter_mut().enumerate() {
+            row.judge = match &row.given {
+                Some(given) => score_of(k, given),
+                None => Some(0.0),
+            };
+            if let Some(score) = row.judge {
+                sum.add(Ratio {
+                    num: score,
+                    den: 1.0,
+                });
+            }
+        }
+        self.judge = Some(judge.to_owned());
+        self.counts.insert(Metric::SubJudgeScore, sum);
+    }
 }
 
 /// Scores a reply in its context by the `paper` definitions.
@@ -173,6 +183,7 @@ pub fn score(question: &Question, context: &Context, reply: &ParsedReply) -> Sco
         documents,
         subs,
         counts,
+        judge: None,
     }
 }
 
@@ -302,7 +313,7 @@ fn sub_row(context: &Context, sub: &ContextSubQuestion, given: Option<&SubAnswer
         exact_squad: text.is_some_and(|text| same_squad(text, &sub.answer)),
         f1: text.map_or(0.0, |text| token_f1(text, &sub.answer)),
         judge: None,
-        attributed: named.as_deref() == Some(sub.label.as_str()),
+        attributed: answer.is_some() && named.as_deref() == Some(sub.label.as_str()),
         named,
         verdict,
         verdict_right: (context.scenario == Scenario::Robustness)
@@ -344,16 +355,6 @@ fn sub_counts(rows: &[SubScore], counts: &mut BTreeMap<Metric, Ratio>) {
         Metric::AttributionAccuracy,
         share(all(), |row| row.attributed),
     );
-    let judged: Vec<f64> = all().filter_map(|row| row.judge).collect();
-    if !judged.is_empty() {
-        counts.insert(
-            Metric::SubJudgeScore,
-            Ratio {
-                num: judged.iter().sum(),
-                den: judged.len() as f64,
-            },
-        );
-    }
 }
 
 /// Verdict k belongs to the document of sub-question k; over all documents, so one without a verdict

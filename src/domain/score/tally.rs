@@ -45,6 +45,20 @@ impl Tally {
         self.failed += 1;
     }
 
+    /// Adds all that another tally holds.
+    pub fn merge(&mut self, other: &Tally) {
+        for (outcome, count) in &other.outcomes {
+            *self.outcomes.entry(*outcome).or_default() += count;
+        }
+        self.failed += other.failed;
+        for (metric, ratio) in &other.pooled {
+            self.pooled.entry(*metric).or_default().add(*ratio);
+        }
+        for (metric, ratio) in &other.per_question {
+            self.per_question.entry(*metric).or_default().add(*ratio);
+        }
+    }
+
     /// Instances of all kinds.
     pub fn instances(&self) -> usize {
         self.failed + self.outcomes.values().sum::<usize>()
@@ -87,13 +101,13 @@ impl Tally {
     }
 
     /// The Wilson interval of a rate over questions. Only for the three main metrics: the others pool
-    /// items that hang together within a question and need a bootstrap by question.
+    /// items that hang together within a question and need a bootstrap by question. It takes instances as
+    /// independent: where a question was asked several times it is too narrow.
     pub fn interval(&self, metric: Metric) -> Option<(f64, f64)> {
-        let over_questions = matches!(
-            metric,
-            Metric::MainAccuracy | Metric::InsufficientRate | Metric::AccuracyWhenAnswered
-        );
-        let ratio = self.pooled.get(&metric).filter(|_| over_questions)?;
+        let ratio = self
+            .pooled
+            .get(&metric)
+            .filter(|_| metric.is_over_questions())?;
         // Counts: whole numbers far below 2^53.
         (ratio.den > 0.0).then(|| wilson(ratio.num as usize, ratio.den as usize))
     }

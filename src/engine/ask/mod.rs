@@ -17,6 +17,7 @@ use crate::engine::job::JobId;
 use crate::model::{ChatModel, ChatRequest, FailureKind, ModelError, Reply, Sampling};
 
 pub use record::{identity_of, result_of};
+pub(super) use record::{now, to_value};
 
 mod merge;
 mod record;
@@ -27,7 +28,7 @@ mod tests;
 const BATCH: Duration = Duration::from_millis(8);
 
 /// How long a model may take to end once it was told to stop; then it is let go.
-const GRACE: Duration = Duration::from_secs(2);
+pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// What one asking needs.
 pub struct AskRequest {
@@ -112,7 +113,7 @@ pub async fn ask(
 ) -> Result<Box<ReplyRecord>, String> {
     let chat = ChatRequest {
         prompt: request.instance.prompt.clone(),
-        shape: request.instance.shape.clone(),
+        form: request.instance.shape.clone().into(),
         sampling: request.sampling.clone(),
     };
     let merger = Merger::default();
@@ -193,7 +194,8 @@ fn let_go(merger: &Merger) -> Result<Reply, ModelError> {
     })
 }
 
-fn panicked(panic: &(dyn std::any::Any + Send)) -> ModelError {
+/// The failure of a call whose code panicked.
+pub(super) fn panicked(panic: &(dyn std::any::Any + Send)) -> ModelError {
     ModelError::new(
         FailureKind::Local,
         format!(

@@ -39,13 +39,16 @@ pub(super) fn record(request: &AskRequest, result: &Result<Reply, ModelError>) -
         failure: result.as_ref().err().map(to_value).unwrap_or_default(),
         parsed,
         scores,
-        created_at: jiff::Timestamp::now()
-            .round(jiff::Unit::Millisecond)
-            .map_or_else(
-                |_| jiff::Timestamp::now().to_string(),
-                |now| now.to_string(),
-            ),
+        created_at: now(),
     }
+}
+
+/// The time in UTC, RFC 3339, to the millisecond.
+pub(in crate::engine) fn now() -> String {
+    let now = jiff::Timestamp::now();
+    now.round(jiff::Unit::Millisecond)
+        .unwrap_or(now)
+        .to_string()
 }
 
 /// Stores the record; where that fails, saves it beside the store and says so.
@@ -105,6 +108,6 @@ fn without_text(reply: &Reply) -> Value {
 }
 
 /// These types are plain structures, which can always be written.
-fn to_value(value: &impl serde::Serialize) -> Value {
+pub(in crate::engine) fn to_value(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }

@@ -7,6 +7,8 @@
 
 use crate::domain::answer::ReplyShape;
 use crate::domain::context::Scenario;
+use crate::model::ReplyForm;
+use crate::model::schema::JUDGE_SCORES;
 
 /// The answer offered in sufficiency beside the options.
 pub const INSUFFICIENT: &str = "insufficient information";
@@ -28,7 +30,7 @@ enum Segment {
 /// What a free text is, which decides how long it may get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextRole {
-    /// `step_by_step_thinking`: gets what is left of the budget.
+    /// `step_by_step_thinking` or a judge's `reasoning`: gets what is left of the budget.
     Reasoning,
     /// The short answer to a sub-question.
     SubAnswer,
@@ -36,13 +38,33 @@ pub enum TextRole {
     Question,
 }
 
-/// All texts that are replies of one shape.
+/// All texts that are replies of one form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grammar {
     segments: Vec<Segment>,
 }
 
 impl Grammar {
+    /// The grammar of replies of this form.
+    pub fn of(form: &ReplyForm) -> Grammar {
+        match form {
+            ReplyForm::Instance(shape) => Grammar::new(shape),
+            ReplyForm::Judgement => Grammar::judgement(),
+        }
+    }
+
+    fn judgement() -> Grammar {
+        let mut build = Builder::default();
+        build.literal("{\"reasoning\":\"");
+        build.text(TextRole::Reasoning);
+        build.literal("\",\"score\":\"");
+        build.one_of(JUDGE_SCORES.map(str::to_owned).to_vec(), false);
+        build.literal("\"}");
+        Grammar {
+            segments: build.segments,
+        }
+    }
+
     /// The grammar of replies of this shape.
     pub fn new(shape: &ReplyShape) -> Grammar {
         let mut build = Builder::default();
@@ -577,6 +599,17 @@ mod tests {
         assert!(robustness.matches(good));
         assert!(!robustness.matches(&good.replace("false", "maybe")));
         assert!(!robustness.matches(&good.replace(",\"answer\":\"no\"", "")));
+    }
+
+    #[test]
+    fn judgements_have_a_score_of_the_scale() {
+        let grammar = Grammar::of(&ReplyForm::Judgement);
+        for score in JUDGE_SCORES {
+            assert!(grammar.matches(&format!(r#"{{"reasoning":"x","score":"{score}"}}"#)));
+        }
+        for score in ["2", "0.", "0.55", "", "1.0"] {
+            assert!(!grammar.matches(&format!(r#"{{"reasoning":"x","score":"{score}"}}"#)));
+        }
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl<'m> Session<'m> {
                 ));
             }
         }
-        let grammar = Grammar::new(&request.shape);
+        let grammar = Grammar::of(&request.form);
         let mut writer = Writer::new(self.loaded, &grammar, request, started);
         let ending = self.write(&mut writer, cancel, emit)?;
         let timing = Timing {

@@ -7,7 +7,7 @@ use llama_cpp_2::token::LlamaToken;
 use crate::model::embedded::grammar::{Cursor, Grammar, TextRole};
 use crate::model::embedded::loaded::{LoadedModel, local, to_index, to_token};
 use crate::model::embedded::sampling::{Picker, probabilities};
-use crate::model::{ChatRequest, Delta, ModelError, Timing, millis};
+use crate::model::{ChatRequest, Delta, ModelError, ReplyForm, Timing, millis};
 
 /// Most tokens of a sub-answer; the benchmark asks for short ones.
 const SUB_ANSWER_TOKENS: usize = 48;
@@ -57,12 +57,12 @@ impl<'a> Writer<'a> {
             needed: needed(loaded, grammar),
             picker: Picker::new(&request.sampling),
             max_tokens: usize::try_from(request.sampling.max_tokens.max(1)).unwrap_or(usize::MAX),
-            letters: request
-                .shape
-                .options
-                .iter()
-                .map(|(letter, _)| *letter)
-                .collect(),
+            letters: match &request.form {
+                ReplyForm::Instance(shape) => {
+                    shape.options.iter().map(|(letter, _)| *letter).collect()
+                }
+                ReplyForm::Judgement => Vec::new(),
+            },
             started,
             tail: Vec::new(),
             in_text: 0,

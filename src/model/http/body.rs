@@ -45,7 +45,7 @@ pub(crate) fn request_body(settings: &HttpSettings, request: &ChatRequest) -> Ma
             "response_format",
             json!({
                 "type": "json_schema",
-                "json_schema": {"name": "reply", "strict": true, "schema": reply_schema(&request.shape)},
+                "json_schema": {"name": "reply", "strict": true, "schema": reply_schema(&request.form)},
             }),
         ),
     }
@@ -79,8 +79,8 @@ mod tests {
     use crate::domain::answer::ReplyShape;
     use crate::domain::context::Scenario;
     use crate::domain::prompt::Prompt;
-    use crate::model::Sampling;
     use crate::model::http::settings::MaxTokensField;
+    use crate::model::{ReplyForm, Sampling};
 
     fn request() -> ChatRequest {
         ChatRequest {
@@ -88,13 +88,13 @@ mod tests {
                 system: "s".into(),
                 user: "u".into(),
             },
-            shape: ReplyShape {
+            form: ReplyForm::Instance(ReplyShape {
                 scenario: Scenario::Standard,
                 labels: vec![],
                 ids: vec![],
                 options: vec![('A', "yes".into())],
                 sub_questions: vec![],
-            },
+            }),
             sampling: Sampling::default(),
         }
     }

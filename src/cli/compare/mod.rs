@@ -1,0 +1,134 @@
+//! `medrgb compare`: two stored runs on the same questions.
+
+use crate::cli::Failure;
+use crate::cli::common::{Environment, say_json, write_out};
+use crate::domain::compare::{Comparison, compare};
+use crate::domain::score::Metric;
+use crate::domain::stats::Resampling;
+use crate::engine::compare::RunView;
+use crate::engine::models::{store_file, store_with};
+
+mod show;
+
+/// Arguments of `medrgb compare`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Replies are paired by dataset, question and condition (seed included); only pairs available in both
+runs count, and what is left out is said. Scores are taken as stored: after an update of the program
+bring both runs to the same rules with `medrgb rescore --run RUN`.
+
+Examples:
+  medrgb compare night day
+      the headline metrics per condition and over all of them
+  medrgb compare night day --metric main_accuracy,noise_recall --json
+  medrgb compare night day --metric all")]
+pub struct Args {
+    /// Name of the first run
+    #[arg(value_name = "A")]
+    pub a: String,
+
+    /// Name of the second run; differences are B minus A
+    #[arg(value_name = "B")]
+    pub b: String,
+
+    /// Metrics by name, or all; without it those of the benchmark's tables
+    #[arg(long, value_name = "METRIC", value_delimiter = ',')]
+    pub metric: Vec<String>,
+
+    /// Resamples of the bootstrap
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
+    pub resamples: u32,
+
+    /// Seed of the bootstrap
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub seed: u64,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A run and its name.
+struct Side {
+    name: String,
+    view: RunView,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`] with one clear sentence; also where there is nothing to compare.
+pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
+    let metrics = metrics(&args.metric)?;
+    let plan = Resampling {
+        resamples: args.resamples as usize,
+        seed: args.seed,
+    };
+    let mut a = open(args.a, environment)?;
+    let mut b = open(args.b, environment)?;
+    let observations = (
+        std::mem::take(&mut a.view.observations),
+        std::mem::take(&mut b.view.observations),
+    );
+    let records = (observations.0.len(), observations.1.len());
+    let comparison = compare(observations.0, observations.1, &metrics, plan);
+    refuse_nothing(&a, &b, &comparison, &metrics)?;
+    let shown = show::Shown {
+        a: &a,
+        b: &b,
+        records,
+        comparison: &comparison,
+        plan,
+    };
+    match args.json {
+        true => say_json(&shown.json()),
+        false => write_out(&shown.text()),
+    }
+}
+
+fn open(name: String, environment: &Environment) -> Result<Side, Failure> {
+    let store = store_with(&store_file(&environment.paths), &name).map_err(Failure::failed)?;
+    let view = RunView::of_run(&store, &name).map_err(Failure::failed)?;
+    Ok(Side { name, view })
+}
+
+/// The metrics asked for, in the order of the definitions.
+fn metrics(names: &[String]) -> Result<Vec<Metric>, Failure> {
+    if names.is_empty() {
+        return Ok(Metric::HEADLINE.to_vec());
+    }
+    if names.iter().any(|name| name == "all") {
+        return Ok(Metric::ALL.to_vec());
+    }
+    let mut metrics = names
+        .iter()
+        .map(|name| name.trim().parse::<Metric>())
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(Failure::Usage)?;
+    metrics.sort_unstable();
+    metrics.dedup();
+    Ok(metrics)
+}
+
+fn refuse_nothing(
+    a: &Side,
+    b: &Side,
+    comparison: &Comparison,
+    metrics: &[Metric],
+) -> Result<(), Failure> {
+    let (first, second) = (&a.name, &b.name);
+    if comparison.pairs == 0 {
+        return Err(Failure::Failed(format!(
+            "the runs \"{first}\" and \"{second}\" hold no replies to the same question of the same dataset under the same condition, so there is nothing to compare ({})",
+            show::left_out(&comparison.left_out)
+        )));
+    }
+    if comparison.pooled.is_empty() {
+        let names: Vec<&str> = metrics.iter().map(|metric| metric.name()).collect();
+        return Err(Failure::Failed(format!(
+            "no pair of the runs \"{first}\" and \"{second}\" has {} on both sides; --metric all compares what there is",
+            names.join(" or ")
+        )));
+    }
+    Ok(())
+}

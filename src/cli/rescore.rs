@@ -1,0 +1,258 @@
+//! `medrgb rescore`: a stored run scored again.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::Failure;
+use crate::cli::ask::cancel_on_signal;
+use crate::cli::common::{Environment, note, say_json, templates, write_out};
+use crate::cli::progress::Line;
+use crate::data::store::Store;
+use crate::domain::score::Ratio;
+use crate::domain::text::{clean, collapse};
+use crate::engine::models::{open_model, store_file, store_with};
+use crate::engine::rescore::{JudgeCounts, JudgeRequest, Rescored, judge_run, rescore};
+use crate::model::Sampling;
+use crate::model::select::sampling;
+
+/// Arguments of `medrgb rescore`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  medrgb rescore --run night
+      reads and scores every stored reply by the rules of this version; no model is called
+  OPENAI_API_KEY=… medrgb rescore --run night --judge openai:gpt-4o
+      also has a judge model score the sub-answers 0, 0.5 or 1; goes on where it stopped
+
+All changes of a run happen at once or not at all. A skipped sub-answer is judged 0 without a call.
+Judgements that fail or can't be read are counted and left out of the score. The judge's prompt is
+judge.j2 of your prompts folder, where there is one.")]
+pub struct Args {
+    /// Name of the run
+    #[arg(long, value_name = "RUN")]
+    pub run: String,
+
+    /// Judge model: a name of the config, openai:MODEL or embedded[:NAME|:FILE.gguf]
+    #[arg(long, value_name = "MODEL")]
+    pub judge: Option<String>,
+
+    /// Address of the judge's OpenAI-compatible server
+    #[arg(long, value_name = "URL", requires = "judge")]
+    pub base_url: Option<String>,
+
+    /// Most judgements at the same time
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64), requires = "judge")]
+    pub concurrency: u16,
+
+    /// Judge again what this judge has judged already
+    #[arg(long, requires = "judge")]
+    pub judge_again: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`] with one clear sentence.
+pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
+    let store = store_with(&store_file(&environment.paths), &args.run).map_err(Failure::failed)?;
+    let mut judgements = None;
+    let mut judge = None;
+    if let Some(name) = &args.judge {
+        let request = judge_request(name, &args, environment, store.clone())?;
+        let model = request.model.identity().clone();
+        if let Some(caution) = &model.caution {
+            note(&format!(
+                "caution: the judge {}: {}",
+                clean(&model.name),
+                clean(caution)
+            ));
+        }
+        judgements = Some(ask_judge(request)?);
+        judge = Some(model.name);
+    }
+    let done = rescore(&store, &args.run, judge.as_deref()).map_err(Failure::failed)?;
+    match args.json {
+        true => say_json(&as_json(&args.run, &done, judgements))?,
+        false => write_out(&as_text(&args.run, &done, judgements))?,
+    }
+    match done.scored {
+        0 => Err(Failure::Failed(format!(
+            "the run \"{}\" holds no reply that can be scored",
+            args.run
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn judge_request(
+    name: &str,
+    args: &Args,
+    environment: &Environment,
+    store: Store,
+) -> Result<JudgeRequest, Failure> {
+    let config = &environment.config;
+    let templates = templates(config.prompts.as_ref())?;
+    let model = open_model(name, args.base_url.as_deref(), config, &environment.paths)
+        .map_err(Failure::failed)?;
+    Ok(JudgeRequest {
+        store,
+        run: args.run.clone(),
+        model,
+        templates,
+        // A judge is asked once, for its likeliest judgement.
+        sampling: Sampling {
+            temperature: 0.0,
+            ..sampling(name, config)
+        },
+        concurrency: usize::from(args.concurrency),
+        again: args.judge_again,
+    })
+}
+
+/// Gives the number of judgements made.
+fn ask_judge(request: JudgeRequest) -> Result<usize, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Failed(format!("the runtime can't be started: {error}")))?;
+    let cancel = CancellationToken::new();
+    let line = Line::new();
+    runtime
+        .block_on(async {
+            let signals = tokio::spawn(cancel_on_signal(cancel.clone()));
+            let judged = judge_run(request, &cancel, &mut |done, total| {
+                let _ = line.at("judging", done, total);
+            })
+            .await;
+            signals.abort();
+            judged
+        })
+        .map_err(Failure::failed)
+}
+
+fn as_json(run: &str, done: &Rescored, judgements: Option<usize>) -> serde_json::Value {
+    let rate = |ratio: Ratio| json!({"rate": ratio.value(), "num": ratio.num, "den": ratio.den});
+    let judges: serde_json::Map<String, serde_json::Value> = done
+        .judges
+        .iter()
+        .map(|(name, counts)| {
+            let value = json!({
+                "sub_judge_score": counts.score.value(),
+                "num": counts.score.num,
+                "den": counts.score.den,
+                "judged": counts.judged,
+                "skipped": counts.skipped,
+                "invalid": counts.invalid,
+                "failed": counts.failed,
+                "pending": counts.pending,
+            });
+            (name.clone(), value)
+        })
+        .collect();
+    json!({
+        "run": run,
+        "records": done.records,
+        "scored": done.scored,
+        "failed_calls": done.failed_calls,
+        "broken": done.broken,
+        "changed": done.changed,
+        "changed_outcome": done.changed_outcome,
+        "changed_answer": done.changed_answer,
+        "main_accuracy": {"before": rate(done.before), "after": rate(done.after)},
+        "judgements_made": judgements,
+        "judges": judges,
+    })
+}
+
+fn as_text(run: &str, done: &Rescored, judgements: Option<usize>) -> String {
+    let mut out = String::new();
+    let mut row = |name: &str, text: String| {
+        let _ = writeln!(out, "{name:<10}{text}");
+    };
+    row("run", collapse(&clean(run)));
+    row(
+        "scored",
+        format!("{} of {} records", done.scored, done.records),
+    );
+    if done.failed_calls > 0 {
+        let calls = done.failed_calls;
+        row(
+            "",
+            format!("{calls} calls gave no reply and stay as they are"),
+        );
+    }
+    if done.broken > 0 {
+        let broken = done.broken;
+        row(
+            "",
+            format!("{broken} records can't be read and stay as they are"),
+        );
+    }
+    row("changed", changes(done));
+    row(
+        "accuracy",
+        format!("{} -> {}", share(done.before), share(done.after)),
+    );
+    for (name, counts) in &done.judges {
+        row("judge", collapse(&clean(name)));
+        row("", judge_line(counts));
+        row("", judge_counts(counts));
+    }
+    if let Some(made) = judgements {
+        row("", format!("{made} judgements were made now"));
+    }
+    out
+}
+
+fn changes(done: &Rescored) -> String {
+    match done.changed {
+        0 => "nothing".to_owned(),
+        changed => format!(
+            "{changed} records: {} with another outcome, {} with another answer",
+            done.changed_outcome, done.changed_answer
+        ),
+    }
+}
+
+/// `72.50 % (58 of 80)`.
+fn share(ratio: Ratio) -> String {
+    match ratio.value() {
+        Some(value) => format!("{:.2} % ({} of {})", value * 100.0, ratio.num, ratio.den),
+        None => "none".to_owned(),
+    }
+}
+
+fn judge_line(counts: &JudgeCounts) -> String {
+    match counts.score.value() {
+        Some(score) => format!(
+            "sub_judge_score {score:.3} ({} of {})",
+            counts.score.num, counts.score.den
+        ),
+        None => "no sub-answer has a score".to_owned(),
+    }
+}
+
+fn judge_counts(counts: &JudgeCounts) -> String {
+    let mut text = format!("{} judged, {} skipped", counts.judged, counts.skipped);
+    let left_out = [
+        (counts.invalid, "can't be read"),
+        (counts.failed, "failed"),
+        (counts.pending, "to be judged"),
+    ];
+    let left_out: Vec<String> = left_out
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    if !left_out.is_empty() {
+        text += &format!("; left out: {}", left_out.join(", "));
+    }
+    text
+}
