@@ -96,6 +96,35 @@ pub enum Overlay {
         /// Rows scrolled.
         scroll: usize,
     },
+    /// Why the scores of the reply are what they are.
+    Why {
+        /// Rows scrolled.
+        scroll: usize,
+    },
+}
+
+impl Overlay {
+    /// Rows scrolled; `None` for the palette, which has a selection instead.
+    pub fn scroll(&self) -> Option<usize> {
+        match self {
+            Overlay::Help { scroll }
+            | Overlay::Problems { scroll }
+            | Overlay::Prompt { scroll }
+            | Overlay::Why { scroll } => Some(*scroll),
+            Overlay::Palette { .. } => None,
+        }
+    }
+
+    /// As [`Overlay::scroll`], to change it.
+    pub fn scroll_mut(&mut self) -> Option<&mut usize> {
+        match self {
+            Overlay::Help { scroll }
+            | Overlay::Problems { scroll }
+            | Overlay::Prompt { scroll }
+            | Overlay::Why { scroll } => Some(scroll),
+            Overlay::Palette { .. } => None,
+        }
+    }
 }
 
 /// A message at the bottom until the next key.

@@ -31,6 +31,7 @@ pub enum Command {
     ToggleRaw,
     NextDiffView,
     ShowPrompt,
+    Why,
     Zoom,
     FocusNext,
     FocusPrevious,
@@ -259,6 +260,14 @@ pub const COMMANDS: &[CommandInfo] = &[
         INSTANCE,
         "prompt",
         "the prompt exactly as the model gets it",
+    ),
+    row(
+        Command::Why,
+        "why",
+        &["w"],
+        INSTANCE,
+        "why",
+        "why each score is what it is: the rule, the words of the reply, the right answer",
     ),
     row(
         Command::ToggleGold,

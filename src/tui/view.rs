@@ -16,6 +16,7 @@ pub mod palette;
 mod reply;
 pub mod retrieval;
 mod scores;
+mod why;
 
 /// The smallest terminal that is of use.
 pub const LEAST: (u16, u16) = (40, 12);

@@ -72,6 +72,7 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
                 app.complain(format!("There is no prompt: {problem}"));
             }
         },
+        Command::Why => app.overlay = Some(Overlay::Why { scroll: 0 }),
         Command::Ask => return reply::ask(app),
         Command::Stop => return reply::stop(app),
         Command::Copy => return reply::copy(app),

@@ -1,4 +1,4 @@
-//! Keys of what lies over the screen: help, palette, problems, prompt.
+//! Keys of what lies over the screen: help, palette, problems, prompt, why.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
@@ -29,6 +29,7 @@ pub(super) fn on_key(app: &mut App, key: KeyEvent, chord: Chord) -> Vec<Effect> 
                 | Command::Help
                 | Command::Problems
                 | Command::ShowPrompt
+                | Command::Why
                 | Command::Open,
             ),
             _,
@@ -42,10 +43,7 @@ pub(super) fn on_key(app: &mut App, key: KeyEvent, chord: Chord) -> Vec<Effect> 
 /// Scrolls the overlay.
 pub(super) fn scroll(app: &mut App, by: isize) {
     let (rows, height) = view::overlay::extent(app);
-    if let Some(
-        Overlay::Help { scroll } | Overlay::Problems { scroll } | Overlay::Prompt { scroll },
-    ) = &mut app.overlay
-    {
+    if let Some(scroll) = app.overlay.as_mut().and_then(Overlay::scroll_mut) {
         *scroll = scrolled(*scroll, by, rows, height);
     }
 }

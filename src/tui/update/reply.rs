@@ -1,5 +1,6 @@
 //! Asking, stopping, and what comes back.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use crate::data::store::ReplyRecord;
@@ -215,7 +216,58 @@ pub(super) fn on_highlighted(app: &mut App, raw: &str, pieces: &[(String, Tone)]
     if let Some(reply) = app.replies.shown_mut(context)
         && reply.raw == raw
     {
-        let pieces = pieces.iter().map(|(text, tone)| (text.as_str(), *tone));
-        reply.highlighted = Some(Rc::new(Rich::build(pieces)));
+        let evidence = reply.parsed.as_ref().and_then(|parsed| parsed.evidence);
+        let marked = evidence.map_or(0..0, |evidence| evidence.start..evidence.end);
+        reply.highlighted = Some(Rc::new(Rich::build(mark(pieces, marked))));
+    }
+}
+
+/// The pieces with the words that decided the answer (a byte range of them all) marked.
+fn mark(pieces: &[(String, Tone)], words: Range<usize>) -> Vec<(&str, Tone)> {
+    let mut marked = Vec::with_capacity(pieces.len() + 2);
+    let mut at = 0;
+    for (text, tone) in pieces {
+        let cut = |place: usize| place.saturating_sub(at).min(text.len());
+        let (from, to) = (cut(words.start), cut(words.end));
+        let parts = (text.get(..from), text.get(from..to), text.get(to..));
+        match parts {
+            (Some(before), Some(inside), Some(after)) => {
+                marked.extend([(before, *tone), (inside, Tone::Match), (after, *tone)]);
+            }
+            // Not at whole characters: the range belongs to another text.
+            _ => marked.push((text.as_str(), *tone)),
+        }
+        at += text.len();
+    }
+    marked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_that_decided_are_marked() {
+        let pieces = [
+            ("\"answer\": ".to_owned(), Tone::JsonKey),
+            ("\"é B\"".to_owned(), Tone::JsonString),
+        ];
+        let marked = |range| -> Vec<(&str, Tone)> {
+            let all = mark(&pieces, range);
+            all.into_iter()
+                .filter(|(text, _)| !text.is_empty())
+                .collect()
+        };
+        assert_eq!(
+            marked(11..15),
+            [
+                ("\"answer\": ", Tone::JsonKey),
+                ("\"", Tone::JsonString),
+                ("é B", Tone::Match),
+                ("\"", Tone::JsonString),
+            ]
+        );
+        assert_eq!(marked(0..0).len(), 2);
+        assert_eq!(marked(12..13).len(), 2, "inside a character: left alone");
     }
 }

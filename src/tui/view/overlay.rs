@@ -1,4 +1,4 @@
-//! What lies over a screen: help, palette, problems, prompt.
+//! What lies over a screen: help, palette, problems, prompt, why.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use crate::tui::app::{App, Overlay, Screen};
 use crate::tui::command::COMMANDS;
 use crate::tui::theme::Tone;
 use crate::tui::view::chrome::{inside, panel, span};
-use crate::tui::view::{palette, screen_area};
+use crate::tui::view::{palette, screen_area, why};
 use crate::tui::widgets::flow::Flow;
 use crate::tui::widgets::line::fit;
 use crate::tui::widgets::text::Rich;
@@ -24,7 +24,7 @@ fn area(app: &App) -> Rect {
         ..whole
     };
     let most = match app.overlay {
-        Some(Overlay::Prompt { .. }) => 120,
+        Some(Overlay::Prompt { .. } | Overlay::Why { .. }) => 120,
         _ => 84,
     };
     let width = above_footer.width.min(most);
@@ -54,12 +54,7 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
     if let Some(Overlay::Palette { .. }) = app.overlay {
         return palette::draw(app, area, buffer);
     }
-    let scroll = match app.overlay {
-        Some(
-            Overlay::Help { scroll } | Overlay::Problems { scroll } | Overlay::Prompt { scroll },
-        ) => scroll,
-        _ => 0,
-    };
+    let scroll = app.overlay.as_ref().and_then(Overlay::scroll).unwrap_or(0);
     if let Some((title, flow)) = content(app, inside(area).width) {
         let left = vec![span(&app.theme, title, Tone::Title)];
         panel(app, area, buffer, true, left, Vec::new(), &flow, scroll);
@@ -76,6 +71,10 @@ fn content(app: &App, width: u16) -> Option<(String, Flow)> {
         Overlay::Prompt { .. } => Some((
             "The prompt, exactly as the model gets it".into(),
             prompt(app, width),
+        )),
+        Overlay::Why { .. } => Some((
+            "Why the scores are what they are".into(),
+            why::flow(app, width),
         )),
         Overlay::Palette { .. } => None,
     }

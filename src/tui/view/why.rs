@@ -1,0 +1,406 @@
+//! Why the scores are what they are: the rule, the words it was read from, the right answer.
+
+use std::rc::Rc;
+
+use ratatui::text::Line;
+
+use crate::domain::answer::{ParsedReply, Span};
+use crate::domain::context::Scenario;
+use crate::domain::normalize::headline;
+use crate::domain::passage::Role;
+use crate::domain::score::{DocumentScore, Labelled, Metric, Scores, SubScore};
+use crate::domain::text::collapse;
+use crate::tui::app::App;
+use crate::tui::app::reply::ReplyState;
+use crate::tui::command::Command;
+use crate::tui::theme::Tone;
+use crate::tui::view::chrome::span;
+use crate::tui::view::documents::{right_mark, role_mark};
+use crate::tui::view::reply::outcome_words;
+use crate::tui::view::scores::metric_name;
+use crate::tui::widgets::flow::Flow;
+use crate::tui::widgets::line::one_line;
+use crate::tui::widgets::text::Rich;
+
+/// Width of the names at the left.
+const NAME: u16 = 12;
+
+/// Bytes of the raw reply shown before and after the words that decided.
+const AROUND: usize = 60;
+
+/// Longest excerpt of the words themselves, in bytes.
+const LONGEST: usize = 600;
+
+pub(super) fn flow(app: &App, width: u16) -> Flow {
+    let mut flow = Flow::new(width);
+    let context = app.instance.as_ref().and_then(|state| state.context());
+    let reply = context.and_then(|context| app.replies.shown(context));
+    let gold = app.instance.as_ref().is_some_and(|state| state.gold);
+    match reply.and_then(|reply| Some((reply, reply.parsed.as_ref()?, reply.scores.as_ref()?))) {
+        Some((reply, parsed, scores)) => {
+            let page = Page { app, reply, gold };
+            page.main_answer(parsed, scores, &mut flow);
+            page.notes(parsed, &mut flow);
+            page.documents(parsed, scores, &mut flow);
+            for (index, sub) in scores.subs.iter().enumerate() {
+                page.sub(index, parsed, sub, &mut flow);
+            }
+            page.metrics(scores, &mut flow);
+        }
+        None => {
+            let ask = app.keymap.key(Command::Ask);
+            let text = format!(
+                "There is no reply to exactly this context yet, so there is nothing to explain. {ask} asks the model."
+            );
+            flow.say(&app.wraps, &text, Tone::Text);
+        }
+    }
+    flow
+}
+
+/// What every part of the page needs.
+struct Page<'a> {
+    app: &'a App,
+    reply: &'a ReplyState,
+    gold: bool,
+}
+
+impl Page<'_> {
+    fn heading(&self, flow: &mut Flow, text: &str) {
+        flow.gap();
+        flow.line(Line::from(span(
+            &self.app.theme,
+            text.to_owned(),
+            Tone::Title,
+        )));
+    }
+
+    /// A name and what belongs to it.
+    fn row(&self, flow: &mut Flow, name: &str, pieces: &[(String, Tone)]) {
+        let pieces = pieces.iter().map(|(text, tone)| (text.as_str(), *tone));
+        if flow.width() < 40 {
+            let name = format!("{name}: ");
+            let all = [(name.as_str(), Tone::Faint)].into_iter().chain(pieces);
+            return flow.text(&self.app.wraps, Rc::new(Rich::build(all)), 0);
+        }
+        let head = Line::from(span(&self.app.theme, name.to_owned(), Tone::Faint));
+        let rich = Rc::new(Rich::build(pieces));
+        flow.beside(&self.app.wraps, head, NAME, rich);
+    }
+
+    /// The words of the raw reply at a place, with some of what stands around them.
+    fn words(&self, flow: &mut Flow, place: Option<Span>) {
+        let pieces = match place.and_then(|place| excerpt(&self.reply.raw, place)) {
+            Some(pieces) => pieces,
+            None => vec![("no words of the reply".to_owned(), Tone::Faint)],
+        };
+        self.row(flow, "read from", &pieces);
+    }
+
+    fn main_answer(&self, parsed: &ParsedReply, scores: &Scores, flow: &mut Flow) {
+        let theme = &self.app.theme;
+        flow.line(Line::from(span(theme, "Main answer", Tone::Title)));
+        let read = match parsed.answer {
+            Some(letter) => {
+                let text = self.reply.question.option(letter).unwrap_or_default();
+                format!("{letter}  {}", one_line(text))
+            }
+            None => outcome_words(scores.outcome).to_owned(),
+        };
+        self.row(flow, "read as", &[(read, Tone::Strong)]);
+        match parsed.evidence {
+            Some(evidence) => {
+                let rule = evidence.rule.sentence().to_owned();
+                self.row(flow, "rule", &[(rule, Tone::Text)]);
+                self.words(flow, Some(evidence.span()));
+            }
+            None => {
+                let text = "this reply was stored by an older version, which did not keep the rule";
+                self.row(flow, "rule", &[(text.to_owned(), Tone::Faint)]);
+            }
+        }
+        if self.gold {
+            let question = &self.reply.question;
+            let text = format!("{}  {}", question.answer, one_line(question.gold_text()));
+            self.row(flow, "gold", &[(text, Tone::Good)]);
+        }
+        let (text, tone) = match scores.main_correct {
+            Some(true) => ("✓ the same option: 1 of 1", Tone::Good),
+            Some(false) if parsed.answer.is_some() => ("✗ another option: 0 of 1", Tone::Bad),
+            Some(false) => ("✗ not the right option: 0 of 1", Tone::Bad),
+            None => (
+                "not an answer of the model: it counts in no rate",
+                Tone::Warning,
+            ),
+        };
+        if self.gold && !self.reply.running() {
+            self.row(flow, "so", &[(text.to_owned(), tone)]);
+        }
+    }
+
+    fn notes(&self, parsed: &ParsedReply, flow: &mut Flow) {
+        for note in &parsed.notes {
+            self.row(flow, "note", &[(one_line(note), Tone::Warning)]);
+        }
+    }
+
+    fn documents(&self, parsed: &ParsedReply, scores: &Scores, flow: &mut Flow) {
+        if scores.documents.is_empty() {
+            return;
+        }
+        self.heading(flow, "Relevant or not");
+        let rule = "A signal document is right in the relevant list alone, a noise document in the irrelevant list alone; in both lists or in none it is wrong.";
+        self.row(flow, "rule", &[(rule.to_owned(), Tone::Text)]);
+        for (name, place) in [
+            ("relevant", parsed.sources.relevant),
+            ("irrelevant", parsed.sources.irrelevant),
+        ] {
+            let pieces = place.and_then(|place| excerpt(&self.reply.raw, place));
+            let none = || vec![("no such list in the reply".to_owned(), Tone::Faint)];
+            self.row(flow, name, &pieces.unwrap_or_else(none));
+        }
+        for document in &scores.documents {
+            self.document(document, flow);
+        }
+    }
+
+    fn document(&self, document: &DocumentScore, flow: &mut Flow) {
+        let (mark, tone) = role_mark(document.role);
+        let (right, right_tone) = right_mark(document.right);
+        let said = match document.said {
+            Labelled::Relevant => "in the relevant list",
+            Labelled::Irrelevant => "in the irrelevant list",
+            Labelled::Both => "in both lists",
+            Labelled::Neither => "in no list",
+        };
+        let role = if document.role == Role::Noise {
+            "noise"
+        } else {
+            "signal"
+        };
+        let pieces = [
+            (format!("{mark} {role:<7}"), tone),
+            (format!("{said}  "), Tone::Text),
+            (right.to_owned(), right_tone),
+        ];
+        self.row(flow, &document.label, &pieces);
+    }
+
+    fn sub(&self, index: usize, parsed: &ParsedReply, sub: &SubScore, flow: &mut Flow) {
+        self.heading(flow, &format!("Sub-question {}", index + 1));
+        self.row(flow, "asked", &[(one_line(&sub.question), Tone::Text)]);
+        self.words(flow, parsed.sources.subs.get(index).copied().flatten());
+        let given = match &sub.given {
+            Some(given) => (one_line(given), Tone::Strong),
+            None => ("skipped: it counts as wrong".to_owned(), Tone::Bad),
+        };
+        self.row(flow, "given", &[given]);
+        if sub.echo_differs {
+            let text = "the reply repeats another question here; the position decides";
+            self.row(flow, "note", &[(text.to_owned(), Tone::Warning)]);
+        }
+        if self.gold {
+            self.row(flow, "true", &[(one_line(&sub.gold), Tone::Good)]);
+            if let Some(planted) = &sub.planted {
+                self.row(flow, "planted", &[(one_line(planted), Tone::Adversarial)]);
+            }
+            if let Some(given) = &sub.given {
+                self.match_of(given, sub, flow);
+            }
+        }
+        self.attribution(sub, flow);
+        if self.reply.context.scenario == Scenario::Robustness {
+            self.verdict(sub, flow);
+        }
+    }
+
+    /// Exact match and overlap, with the forms that were compared.
+    fn match_of(&self, given: &str, sub: &SubScore, flow: &mut Flow) {
+        let (mark, tone) = right_mark(sub.exact);
+        let sign = if sub.exact { "=" } else { "≠" };
+        let compared = format!(
+            "“{}” {sign} “{}”  ",
+            one_line(&headline(given)),
+            one_line(&headline(&sub.gold))
+        );
+        let pieces = [
+            (compared, Tone::Text),
+            (format!("{mark} exact match, after normalisation"), tone),
+        ];
+        self.row(flow, "match", &pieces);
+        let squad = if sub.exact_squad {
+            "equal"
+        } else {
+            "not equal"
+        };
+        let text = format!(
+            "token F1 {:.2}; {squad} under SQuAD's normalisation",
+            sub.f1
+        );
+        self.row(flow, "overlap", &[(text, Tone::Text)]);
+        if sub.adopted {
+            let text = "✗ the planted answer was adopted".to_owned();
+            self.row(flow, "adopted", &[(text, Tone::Bad)]);
+        }
+        if let Some(judge) = sub.judge {
+            let text = format!("the judge model gives {judge} of 1");
+            self.row(flow, "judge", &[(text, Tone::Text)]);
+        }
+    }
+
+    fn attribution(&self, sub: &SubScore, flow: &mut Flow) {
+        let (mark, tone) = right_mark(sub.attributed);
+        let named = sub.named.as_deref().unwrap_or("no document");
+        let pieces = [
+            (
+                format!("names {}, belongs to {}  ", one_line(named), sub.label),
+                Tone::Text,
+            ),
+            (mark.to_owned(), tone),
+        ];
+        self.row(flow, "document", &pieces);
+    }
+
+    fn verdict(&self, sub: &SubScore, flow: &mut Flow) {
+        let said = match sub.verdict {
+            Some(true) => "called factually correct",
+            Some(false) => "called factually wrong",
+            None => "no verdict: it counts as wrong",
+        };
+        let is = if sub.planted.is_some() {
+            "edited"
+        } else {
+            "original"
+        };
+        let (mark, tone) = right_mark(sub.verdict_right == Some(true));
+        let pieces = if self.gold {
+            vec![
+                (format!("{said}; the document is {is}  "), Tone::Text),
+                (mark.to_owned(), tone),
+            ]
+        } else {
+            vec![(said.to_owned(), Tone::Text)]
+        };
+        self.row(flow, "verdict", &pieces);
+    }
+
+    fn metrics(&self, scores: &Scores, flow: &mut Flow) {
+        if scores.counts.is_empty() || !self.gold {
+            return;
+        }
+        self.heading(flow, "Metrics of this reply");
+        for (metric, ratio) in &scores.counts {
+            let Some(value) = ratio.value() else { continue };
+            let name = metric_name(*metric).unwrap_or(plain_name(*metric)).trim();
+            let text = format!("{name} = {} / {}", number(ratio.num), number(ratio.den));
+            let pieces = [
+                (format!("{:>5.1} %  ", value * 100.0), Tone::Strong),
+                (text, Tone::Text),
+            ];
+            self.row(flow, "", &pieces);
+        }
+        if self.reply.running() {
+            let text = "The reply is still coming; what it has not said yet counts as missing.";
+            flow.say(&self.app.wraps, text, Tone::Warning);
+        }
+    }
+}
+
+/// Names of the metrics that the score panel has no line for.
+fn plain_name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::MainAccuracy => "main accuracy",
+        Metric::InsufficientRate => "insufficient information",
+        Metric::AccuracyWhenAnswered => "accuracy when answered",
+        Metric::NoiseRecall => "noise documents found",
+        Metric::NoisePrecision => "called irrelevant and are noise",
+        Metric::SignalRecall => "signal documents found",
+        Metric::SubExactMatchSquad => "sub-answers exact (SQuAD)",
+        _ => "",
+    }
+}
+
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+/// The words at a place of the raw reply, marked, between what stands around them; `None` where the place
+/// is empty or not of this text.
+fn excerpt(raw: &str, place: Span) -> Option<Vec<(String, Tone)>> {
+    let words = place.of(raw).filter(|words| !words.is_empty())?;
+    let before = &raw[..place.start];
+    let after = &raw[place.end..];
+    let mut from = before.len().saturating_sub(AROUND);
+    while !before.is_char_boundary(from) {
+        from += 1;
+    }
+    let dots = |cut: bool| if cut { "…" } else { "" };
+    let shown = start_of(words, LONGEST);
+    let rest = start_of(after, AROUND);
+    Some(vec![
+        (
+            format!("{}{}", dots(from > 0), collapse_keeping_ends(&before[from..])),
+            Tone::Faint,
+        ),
+        (
+            format!("{}{}", collapse(shown), dots(shown.len() < words.len())),
+            Tone::Match,
+        ),
+        (
+            format!(
+                "{}{}",
+                collapse_keeping_ends(rest),
+                dots(rest.len() < after.len())
+            ),
+            Tone::Faint,
+        ),
+    ])
+}
+
+/// The start of a text, at most this many bytes, whole characters.
+fn start_of(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// White space collapsed, with one space kept at the ends where there was some.
+fn collapse_keeping_ends(text: &str) -> String {
+    let space = |is: bool| if is { " " } else { "" };
+    let starts = space(text.starts_with(char::is_whitespace));
+    let ends = space(text.ends_with(char::is_whitespace) && !text.trim().is_empty());
+    format!("{starts}{}{ends}", collapse(text))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn excerpts_mark_the_words() {
+        let raw = format!("{} é\n\n\"B\" {}", "ü".repeat(50), "x".repeat(90));
+        let start = raw.find('B').unwrap();
+        let place = Span {
+            start,
+            end: start + 1,
+        };
+        let pieces = excerpt(&raw, place).unwrap();
+        assert_eq!(pieces[1], ("B".to_owned(), Tone::Match));
+        assert!(pieces[0].0.starts_with('…') && pieces[0].0.ends_with("é \""));
+        assert!(pieces[2].0.starts_with("\" x") && pieces[2].0.ends_with('…'));
+        let empty = Span { start: 3, end: 3 };
+        assert_eq!(excerpt(&raw, empty), None);
+        let elsewhere = Span {
+            start: 0,
+            end: 9999,
+        };
+        assert_eq!(excerpt(&raw, elsewhere), None);
+    }
+}
