@@ -20,25 +20,7 @@ impl Measure {
     pub fn name(self) -> &'static str {
         match self {
             Measure::Coverage => "coverage",
-            Measure::Of(metric) => match metric {
-                Metric::MainAccuracy => "main_accuracy",
-                Metric::InsufficientRate => "insufficient_rate",
-                Metric::AccuracyWhenAnswered => "accuracy_when_answered",
-                Metric::NoiseDetectionAccuracy => "noise_detection_accuracy",
-                Metric::NoiseDetectionLabelled => "noise_detection_labelled",
-                Metric::NoiseRecall => "noise_recall",
-                Metric::NoisePrecision => "noise_precision",
-                Metric::SignalRecall => "signal_recall",
-                Metric::SubExactMatch => "sub_exact_match",
-                Metric::SubExactMatchSquad => "sub_exact_match_squad",
-                Metric::SubTokenF1 => "sub_token_f1",
-                Metric::SubJudgeScore => "sub_judge_score",
-                Metric::AttributionAccuracy => "attribution_accuracy",
-                Metric::FactualErrorDetection => "factual_error_detection",
-                Metric::AdversarialRecall => "adversarial_recall",
-                Metric::FalseAlarmRate => "false_alarm_rate",
-                Metric::MisinformationAdopted => "misinformation_adopted",
-            },
+            Measure::Of(metric) => metric.name(),
         }
     }
 

@@ -320,7 +320,7 @@ fn metrics(app: &App, scores: &Scores, flow: &mut Flow) {
 }
 
 /// The metrics worth a line for a single reply.
-pub(super) fn metric_name(metric: Metric) -> Option<&'static str> {
+fn metric_name(metric: Metric) -> Option<&'static str> {
     Some(match metric {
         Metric::NoiseDetectionAccuracy => "noise detection",
         Metric::NoiseDetectionLabelled => "  among labelled",

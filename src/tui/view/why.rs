@@ -8,7 +8,8 @@ use crate::domain::answer::{ParsedReply, Span};
 use crate::domain::context::Scenario;
 use crate::domain::normalize::headline;
 use crate::domain::passage::Role;
-use crate::domain::score::{DocumentScore, Labelled, Metric, Scores, SubScore};
+use crate::domain::report::Measure;
+use crate::domain::score::{DocumentScore, Labelled, Scores, SubScore};
 use crate::domain::text::collapse;
 use crate::tui::app::App;
 use crate::tui::app::reply::ReplyState;
@@ -17,7 +18,6 @@ use crate::tui::theme::Tone;
 use crate::tui::view::chrome::span;
 use crate::tui::view::documents::{right_mark, role_mark};
 use crate::tui::view::reply::outcome_words;
-use crate::tui::view::scores::metric_name;
 use crate::tui::widgets::flow::Flow;
 use crate::tui::widgets::line::one_line;
 use crate::tui::widgets::text::Rich;
@@ -291,8 +291,8 @@ impl Page<'_> {
         self.heading(flow, "Metrics of this reply");
         for (metric, ratio) in &scores.counts {
             let Some(value) = ratio.value() else { continue };
-            let name = metric_name(*metric).unwrap_or(plain_name(*metric)).trim();
-            let text = format!("{name} = {} / {}", number(ratio.num), number(ratio.den));
+            let title = Measure::Of(*metric).title();
+            let text = format!("{title} = {} / {}", number(ratio.num), number(ratio.den));
             let pieces = [
                 (format!("{:>5.1} %  ", value * 100.0), Tone::Strong),
                 (text, Tone::Text),
@@ -303,20 +303,6 @@ impl Page<'_> {
             let text = "The reply is still coming; what it has not said yet counts as missing.";
             flow.say(&self.app.wraps, text, Tone::Warning);
         }
-    }
-}
-
-/// Names of the metrics that the score panel has no line for.
-fn plain_name(metric: Metric) -> &'static str {
-    match metric {
-        Metric::MainAccuracy => "main accuracy",
-        Metric::InsufficientRate => "insufficient information",
-        Metric::AccuracyWhenAnswered => "accuracy when answered",
-        Metric::NoiseRecall => "noise documents found",
-        Metric::NoisePrecision => "called irrelevant and are noise",
-        Metric::SignalRecall => "signal documents found",
-        Metric::SubExactMatchSquad => "sub-answers exact (SQuAD)",
-        _ => "",
     }
 }
 
