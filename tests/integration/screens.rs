@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use medrgb::data::dataset::Dataset;
-use medrgb::domain::prompt::Templates;
+use medrgb::data::store::ReplyRecord;
+use medrgb::domain::answer::{Ending, parse};
+use medrgb::domain::prompt::{Prompt, Templates};
+use medrgb::domain::score::score;
 use medrgb::model::{BackendKind, ModelIdentity};
 use medrgb::retrieval::{EncoderSummary, Found, Hit, IndexInfo, SearchTiming};
 use medrgb::tui::app::{App, Settings, Ticket};
@@ -193,6 +196,39 @@ fn streaming(stage: &mut Stage) -> Ticket {
     ticket
 }
 
+/// Ends the running reply with this text, read and scored as the engine does.
+fn answered(stage: &mut Stage, raw: &str) {
+    let ticket = asked(&stage.keys("a"));
+    let running = stage.app.replies.running.as_ref().unwrap();
+    let condition = stage.app.instance.as_ref().unwrap().condition;
+    let parsed = parse(raw, &running.shape, Ending::Complete);
+    let scores = score(&running.question, &running.context, &parsed);
+    let record = ReplyRecord {
+        id: 1,
+        run: "test".into(),
+        dataset: "demo".into(),
+        dataset_fingerprint: String::new(),
+        question: running.question.clone(),
+        condition,
+        context: running.context.clone(),
+        prompt: Prompt {
+            system: String::new(),
+            user: String::new(),
+        },
+        model: json!({}),
+        model_name: "test".into(),
+        sampling: json!({}),
+        raw: raw.into(),
+        reply: json!({}),
+        failure: json!(null),
+        parsed: Some(parsed),
+        scores: Some(scores),
+        created_at: "2026-01-01T00:00:00Z".into(),
+    };
+    let event = ReplyEvent::Finished(Ok(Box::new(record)));
+    stage.send(Message::Reply { ticket, event });
+}
+
 macro_rules! at_all_sizes {
     ($name:ident, $prepare:expr) => {
         #[test]
@@ -222,6 +258,18 @@ at_all_sizes!(reply_streams, |stage| {
     // Small screens show one page at a time: asking turns to the reply.
     stage.keys("enter");
     streaming(stage);
+});
+at_all_sizes!(why_in_sufficiency, |stage| {
+    stage.keys("enter");
+    let raw = "Here you go: {\"relevant_doc_id\": [\"DOC_1\", \"DOC_2\"], \"irrelevant_doc_id\": [2, 4], \"step_by_step_thinking\": \"Two trials agree.\", \"answer_choice\": \"(b) no\"}";
+    answered(stage, raw);
+    stage.keys("w");
+});
+at_all_sizes!(why_in_robustness, |stage| {
+    stage.keys("enter s s");
+    let raw = "{\"sub_1\": {\"question\": \"?\", \"relevant_doc_id\": \"DOC_1\", \"factual_correctness\": true, \"answer\": \"The seven days.\"}, \"main\": {\"step_by_step_thinking\": \"So.\", \"answer_choice\": \"A\"}}";
+    answered(stage, raw);
+    stage.keys("w");
 });
 at_all_sizes!(help_on_an_instance, |stage| {
     stage.keys("enter ?");

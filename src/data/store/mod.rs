@@ -14,9 +14,9 @@ use crate::domain::context::{Condition, Context};
 use crate::domain::prompt::Prompt;
 use crate::domain::score::Scores;
 
-mod query;
 mod judgements;
 mod pages;
+mod query;
 mod schema;
 #[cfg(test)]
 mod tests;

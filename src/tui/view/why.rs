@@ -329,7 +329,11 @@ fn excerpt(raw: &str, place: Span) -> Option<Vec<(String, Tone)>> {
     let rest = start_of(after, AROUND);
     Some(vec![
         (
-            format!("{}{}", dots(from > 0), collapse_keeping_ends(&before[from..])),
+            format!(
+                "{}{}",
+                dots(from > 0),
+                collapse_keeping_ends(&before[from..])
+            ),
             Tone::Faint,
         ),
         (
