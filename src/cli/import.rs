@@ -228,12 +228,12 @@ fn spoken(report: &Report) -> String {
     if report.bad > 0 {
         let listed = report.problems.len();
         let more = match report.bad > listed {
-            true => format!(" ({listed} are listed)"),
+            true => format!(" (the first {listed} are listed)"),
             false => String::new(),
         };
         let _ = writeln!(
             out,
-            "{} bad records or parts of records were left out{more}",
+            "left out, bad records and bad parts of records: {}{more}",
             report.bad
         );
     }

@@ -56,7 +56,7 @@ fn in_and_out_again() {
     assert!(text(&output.stdout).contains("q: 1 questions"));
     let said = text(&output.stderr);
     assert!(
-        said.contains("question ← question") && said.contains("1 bad records"),
+        said.contains("question ← question") && said.contains("bad parts of records: 1"),
         "{said}"
     );
 
