@@ -10,6 +10,8 @@ pub mod config;
 pub mod doctor;
 pub mod encode;
 pub mod encoder;
+pub mod export;
+pub mod import;
 pub mod models;
 pub mod progress;
 pub mod report;
@@ -91,6 +93,10 @@ pub enum Command {
     Search(search::Args),
     /// Encode texts into a NumPy file.
     Encode(encode::Args),
+    /// Bring in other people's datasets and replies.
+    Import(import::Args),
+    /// Write a dataset or a run for other programs.
+    Export(export::Args),
     /// List, fetch and check local models.
     Models(models::Args),
     /// Say what works on this machine.
@@ -142,6 +148,8 @@ fn start(cli: Cli, open_explorer: OpenExplorer) -> Result<(), Failure> {
         Some(Command::Compare(args)) => compare::run(args, &environment),
         Some(Command::Search(args)) => search::run(args, &environment),
         Some(Command::Encode(args)) => encode::run(args, &environment),
+        Some(Command::Import(args)) => import::run(args, &environment),
+        Some(Command::Export(args)) => export::run(args, &environment),
         Some(Command::Models(args)) => models::run(args, &environment),
         Some(Command::Doctor(args)) => doctor::run(args, &environment),
         Some(Command::Config(args)) => config::run(args, &environment),

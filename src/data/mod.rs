@@ -1,6 +1,11 @@
-//! Files: dataset folders, prompt folders, saved replies, the run store.
+//! Files: dataset folders, prompt folders, saved replies, the run store; other people's files in and out.
 
+pub mod csv_file;
 pub mod dataset;
+pub mod export;
+pub mod import;
+pub mod parquet_file;
 pub mod predictions;
 pub mod prompts;
+pub mod source;
 pub mod store;

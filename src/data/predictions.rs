@@ -1,13 +1,15 @@
 //! Saved replies to standard questions (JSONL `{"id", "response"}`) and the question lists they answer.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::domain::question::{Choice, Question};
+use crate::data::dataset::questions::{named, scan};
+use crate::data::dataset::record::Record;
+use crate::data::source;
+use crate::domain::question::Question;
 
 /// A file that can't be used: what, where, what was expected, what to do.
 #[derive(Debug, thiserror::Error)]
@@ -38,21 +40,16 @@ pub fn split_set(argument: &str) -> (PathBuf, Option<String>) {
 
 /// Opens a file; gzip is recognised by its first bytes.
 fn open(path: &Path) -> Result<Box<dyn BufRead>, PredictionError> {
-    let file = File::open(path)
-        .map_err(|error| file_error(path, format!("can't be opened ({error}); check the path")))?;
-    let mut reader = BufReader::with_capacity(1 << 16, file);
-    let start = reader
-        .fill_buf()
-        .map_err(|error| file_error(path, format!("can't be read ({error})")))?;
-    if start.starts_with(&[0x1f, 0x8b]) {
-        let unpacked = flate2::bufread::MultiGzDecoder::new(reader);
-        return Ok(Box::new(BufReader::with_capacity(1 << 16, unpacked)));
-    }
-    Ok(Box::new(reader))
+    source::open(path)
+        .map(|(reader, _)| reader)
+        .map_err(|error| file_error(path, format!("can't be opened ({error}); check the path")))
 }
 
 /// Reads the questions of a MIRAGE `benchmark.json` (one of its sets) or of a `qa.jsonl`; a dataset
 /// folder stands for its `qa.jsonl`. Both may be packed with gzip.
+///
+/// Unlike [`crate::data::dataset::Dataset::open`] this leaves no bad question out: a reply to it could not be
+/// scored.
 ///
 /// # Errors
 /// [`PredictionError::Usage`] where a set must be named, does not exist, or is named for a file that
@@ -64,17 +61,16 @@ pub fn read_questions(path: &Path, set: Option<&str>) -> Result<Vec<Question>, P
     open(path)?
         .read_to_string(&mut text)
         .map_err(|error| file_error(path, format!("is no readable UTF-8 text ({error})")))?;
-    let text = text.trim_start_matches('\u{feff}');
-    let questions = if is_question_lines(text) {
+    let questions = if is_question_lines(&text) {
         if let Some(set) = set {
             return Err(PredictionError::Usage(format!(
                 "{} is a list of questions without sets; leave out \"#{set}\"",
                 path.display()
             )));
         }
-        question_lines(path, text)?
+        question_lines(path, &text)?
     } else {
-        benchmark_set(path, text, set)?
+        benchmark_set(path, &text, set)?
     };
     if questions.is_empty() {
         return Err(file_error(path, "holds no question"));
@@ -90,31 +86,20 @@ fn is_question_lines(text: &str) -> bool {
         .is_some_and(|map| map.contains_key("question_id") || map.contains_key("options"))
 }
 
+/// Every line, as the dataset folder reads it; the first bad one is an error.
 fn question_lines(path: &Path, text: &str) -> Result<Vec<Question>, PredictionError> {
     let mut questions = Vec::new();
-    let mut lines_of: HashMap<String, usize> = HashMap::new();
-    for (at, line) in text.lines().enumerate() {
-        if line.trim().is_empty() {
-            continue;
+    let mut bad = None;
+    scan(text.as_bytes(), &mut |line, read| match read {
+        Ok(question) => questions.push(question),
+        Err(fault) => {
+            bad.get_or_insert(format!("{}, line {line}{fault}", path.display()));
         }
-        let number = at + 1;
-        let map: Map<String, Value> = serde_json::from_str(line)
-            .map_err(|error| line_error(path, number, format!("no JSON object ({error})")))?;
-        let id = map
-            .get("question_id")
-            .and_then(id_text)
-            .ok_or_else(|| line_error(path, number, "\"question_id\" is missing or no text"))?;
-        let question = question(&id, &map).map_err(|detail| line_error(path, number, detail))?;
-        if let Some(first) = lines_of.insert(id.clone(), number) {
-            return Err(line_error(
-                path,
-                number,
-                format!("question id \"{id}\" stands already in line {first}"),
-            ));
-        }
-        questions.push(question);
+    });
+    match bad {
+        Some(first) => Err(PredictionError::File(first)),
+        None => Ok(questions),
     }
-    Ok(questions)
 }
 
 fn benchmark_set(
@@ -151,58 +136,11 @@ fn benchmark_set(
     records
         .iter()
         .map(|(id, record)| {
-            let fields = record.as_object().ok_or("is no object".to_owned());
-            fields
-                .and_then(|fields| question(id, fields))
-                .map_err(|detail| file_error(path, format!("set {set}, question {id}: {detail}")))
+            Record::new(record.clone())
+                .and_then(|record| named(id.clone(), record))
+                .map_err(|fault| file_error(path, format!("set {set}: {fault}")))
         })
         .collect()
-}
-
-/// A question from `question`, `options` and `answer`.
-fn question(id: &str, fields: &Map<String, Value>) -> Result<Question, String> {
-    let text = fields
-        .get("question")
-        .and_then(Value::as_str)
-        .ok_or("\"question\" is missing or no text")?;
-    let options = fields
-        .get("options")
-        .and_then(Value::as_object)
-        .ok_or("\"options\" is missing or no object of letters and texts")?;
-    let options = options
-        .iter()
-        .map(|(letter, text)| {
-            let letter = one_letter(letter)
-                .ok_or_else(|| format!("option \"{letter}\" is not one letter from A to Z"))?;
-            let text = text
-                .as_str()
-                .ok_or_else(|| format!("the text of option {letter} is no text"))?;
-            Ok(Choice {
-                letter,
-                text: text.to_owned(),
-            })
-        })
-        .collect::<Result<Vec<Choice>, String>>()?;
-    let answer = fields
-        .get("answer")
-        .and_then(Value::as_str)
-        .ok_or("\"answer\" is missing or no text")?;
-    let answer = one_letter(answer)
-        .filter(|letter| options.iter().any(|choice| choice.letter == *letter))
-        .ok_or_else(|| format!("answer \"{answer}\" is not one of the options"))?;
-    Ok(Question {
-        id: id.to_owned(),
-        text: text.to_owned(),
-        options,
-        answer,
-        extra: Map::new(),
-    })
-}
-
-fn one_letter(text: &str) -> Option<char> {
-    let mut chars = text.trim().chars();
-    let letter = chars.next().filter(char::is_ascii_alphabetic)?;
-    chars.next().is_none().then(|| letter.to_ascii_uppercase())
 }
 
 fn id_text(value: &Value) -> Option<String> {
@@ -232,26 +170,19 @@ pub fn read_predictions(
     path: &Path,
     take: &mut dyn FnMut(usize, Prediction) -> Result<(), String>,
 ) -> Result<(), PredictionError> {
-    let mut reader = open(path)?;
+    let mut lines = source::Lines::new(open(path)?);
     let mut lines_of: HashMap<String, usize> = HashMap::new();
-    let mut bytes = Vec::new();
-    let mut number = 0;
     loop {
-        bytes.clear();
-        let length = reader
-            .read_until(b'\n', &mut bytes)
-            .map_err(|error| line_error(path, number + 1, format!("can't be read ({error})")))?;
-        if length == 0 {
+        let next = lines
+            .next_line()
+            .map_err(|error| file_error(path, format!("can't be read ({error})")))?;
+        let Some((number, line)) = next else {
             return Ok(());
-        }
-        number += 1;
-        let line = std::str::from_utf8(&bytes)
-            .map_err(|_| line_error(path, number, "no valid UTF-8"))?
-            .trim_start_matches('\u{feff}')
-            .trim();
-        if line.is_empty() {
-            continue;
-        }
+        };
+        let line = match line {
+            source::Line::Text(line) => line,
+            source::Line::Bad(why) => return Err(line_error(path, number, why)),
+        };
         let prediction = prediction(line).map_err(|detail| line_error(path, number, detail))?;
         if let Some(first) = lines_of.insert(prediction.id.clone(), number) {
             return Err(line_error(
@@ -350,7 +281,10 @@ mod tests {
             assert!(error.contains(part), "{error}");
         }
         let error = predictions(b"{\"id\":\"\xff\"}").unwrap_err();
-        assert!(error.contains("line 1: no valid UTF-8"), "{error}");
+        assert!(
+            error.contains("line 1: column 8: a byte that is not UTF-8"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -378,7 +312,7 @@ mod tests {
 
     #[test]
     fn question_lists() {
-        let good = "{\"question_id\":\"q\",\"question\":\"Q?\",\"options\":{\"A\":\"x\"},\"answer\":\"a\"}\r\n";
+        let good = "{\"question_id\":\"q\",\"question\":\"Q?\",\"options\":{\"A\":\"x\",\"B\":\"y\"},\"answer\":\"a\"}\r\n";
         let (_folder, path) = file("qa.jsonl", good.as_bytes());
         assert_eq!(read_questions(&path, None).unwrap().len(), 1);
         assert_eq!(
@@ -391,15 +325,18 @@ mod tests {
         ));
         let (_folder, path) = file("qa.jsonl", good.repeat(2).as_bytes());
         let error = read_questions(&path, None).unwrap_err().to_string();
-        assert!(error.contains("line 2: question id \"q\""), "{error}");
+        assert!(
+            error.contains("line 2: question_id \"q\" stands already in line 1"),
+            "{error}"
+        );
         for (from, to, part) in [
             (
                 "\"answer\":\"a\"",
                 "\"answer\":\"C\"",
-                "answer \"C\" is not one",
+                "answer \"C\" is none of the options A, B",
             ),
-            ("\"A\":\"x\"", "\"AB\":\"x\"", "option \"AB\""),
-            ("\"question\":\"Q?\",", "", "\"question\" is missing"),
+            ("\"A\":\"x\"", "\"AB\":\"x\"", "option key \"AB\""),
+            ("\"question\":\"Q?\",", "", "field \"question\" is missing"),
         ] {
             let (_folder, path) = file("qa.jsonl", good.replace(from, to).as_bytes());
             let error = read_questions(&path, None).unwrap_err().to_string();

@@ -23,13 +23,14 @@ const FLOORS: [(&str, u8); 9] = [
 ];
 
 /// Crates whose types stay in their files: crate, and path prefixes where it may be named.
-const KEPT: [(&str, &[&str]); 6] = [
+const KEPT: [(&str, &[&str]); 7] = [
     ("burn", &[]),
     ("usearch", &["retrieval/vector"]),
     ("tantivy", &["retrieval/lexical"]),
     ("reqwest", &["model/", "engine/build"]),
     ("llama_cpp_2", &["model/"]),
     ("rusqlite", &["data/"]),
+    ("parquet", &["data/parquet_file"]),
 ];
 
 /// What the views may know of the explorer.

@@ -13,6 +13,7 @@ mod compose;
 mod embedded;
 mod encode;
 mod http;
+mod import;
 mod import_rule;
 mod models;
 mod pty;

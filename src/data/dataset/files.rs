@@ -5,7 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::data::dataset::{DatasetError, QUESTIONS, SIGNAL};
+use crate::data::dataset::{DatasetError, QUESTIONS, SIGNAL, columns};
 
 /// The largest file that is read into memory.
 const LARGEST_FILE: u64 = 2 << 30;
@@ -41,7 +41,10 @@ impl<'a> Content<'a> {
                 "{name} has {size} bytes, but at most {LARGEST_FILE} are read; split the dataset"
             )));
         }
-        let bytes = fs::read(path).map_err(failed)?;
+        let bytes = match is_parquet(path) {
+            true => columns::as_json(path).map_err(DatasetError)?,
+            false => fs::read(path).map_err(failed)?,
+        };
         Ok(Content {
             name,
             bytes: Cow::Owned(bytes),
@@ -97,13 +100,13 @@ pub(super) fn question_file(path: &Path) -> Result<PathBuf, DatasetError> {
     if kind.is_file() {
         return match path.extension() {
             Some(extension) if extension.eq_ignore_ascii_case("jsonl") => Ok(path.to_path_buf()),
+            _ if path.ends_with(parquet_name(QUESTIONS)) => Ok(path.to_path_buf()),
             _ => Err(DatasetError(format!(
                 "{shown} is not a dataset; give the folder that holds {QUESTIONS} and {SIGNAL}, or its {QUESTIONS}"
             ))),
         };
     }
-    let questions = path.join(QUESTIONS);
-    if questions.is_file() {
+    if let Some(questions) = present(path, QUESTIONS) {
         return Ok(questions);
     }
     Err(DatasetError(format!(
@@ -134,7 +137,7 @@ fn near_misses(folder: &Path) -> String {
     };
     let datasets: Vec<&PathBuf> = entries
         .iter()
-        .filter(|entry| entry.join(QUESTIONS).is_file())
+        .filter(|entry| present(entry, QUESTIONS).is_some())
         .collect();
     if !datasets.is_empty() {
         return format!("; did you mean {}?", list(datasets));
@@ -167,15 +170,32 @@ pub(super) fn optional(
     folder: &Path,
     name: &str,
 ) -> Result<Option<Content<'static>>, DatasetError> {
-    let path = folder.join(name);
-    match path.exists() {
-        true => Content::read(&path).map(Some),
-        false => Ok(None),
+    match present(folder, name) {
+        Some(path) => Content::read(&path).map(Some),
+        None => Ok(None),
     }
 }
 
+/// The file of this name in the folder, or its Parquet form; the former where both are there.
+fn present(folder: &Path, name: &str) -> Option<PathBuf> {
+    [name.to_owned(), parquet_name(name)]
+        .into_iter()
+        .map(|name| folder.join(name))
+        .find(|path| path.is_file())
+}
+
+fn parquet_name(name: &str) -> String {
+    let stem = name.split('.').next().unwrap_or(name);
+    format!("{stem}.parquet")
+}
+
+fn is_parquet(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"))
+}
+
 /// The folder's own name, also for `.` and the like.
-pub(super) fn folder_name(folder: &Path) -> String {
+pub fn folder_name(folder: &Path) -> String {
     let here = match folder.as_os_str().is_empty() {
         true => Path::new("."),
         false => folder,

@@ -1,6 +1,7 @@
 //! A dataset folder in memory.
 //!
 //! `qa.jsonl` and `signal_docs.json` must be there; `subqa_pairs.json` and `counterfactual_docs.json` may be.
+//! Each of them may be a Parquet file with the same columns instead (`qa.parquet` and so on).
 //! A bad record is left out and listed; only a file that can't be read as a whole is an error.
 
 use std::collections::{HashMap, HashSet};
@@ -13,14 +14,16 @@ use crate::domain::context::{NoisePool, Pools};
 use crate::domain::passage::{Counterfactual, Document, SubQuestion};
 use crate::domain::question::Question;
 
+mod columns;
 mod files;
 mod manifest;
 mod maps;
-mod questions;
-mod record;
+pub(in crate::data) mod questions;
+pub(in crate::data) mod record;
 #[cfg(test)]
 mod tests;
 
+pub use files::folder_name as name_of;
 pub use manifest::MANIFEST;
 pub use questions::read_questions;
 
@@ -199,6 +202,36 @@ fn fingerprint(contents: &[Option<Content<'_>>; 4]) -> String {
             hash.update(&content.bytes);
         }
     }
+    hexadecimal(hash)
+}
+
+/// The fingerprint of the JSON files in a dataset folder, as [`Dataset::open`] gives it, without holding
+/// them in memory.
+///
+/// # Errors
+/// When a file can't be read.
+pub(in crate::data) fn fingerprint_of(folder: &Path) -> std::io::Result<String> {
+    let mut hash = Sha256::new();
+    for name in [QUESTIONS, SIGNAL, SUB_QUESTIONS, COUNTERFACTUALS] {
+        let path = folder.join(name);
+        if !path.is_file() {
+            continue;
+        }
+        let mut file = std::fs::File::open(&path)?;
+        hash.update(name.as_bytes());
+        hash.update(file.metadata()?.len().to_le_bytes());
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            match std::io::Read::read(&mut file, &mut buffer)? {
+                0 => break,
+                count => hash.update(&buffer[..count]),
+            }
+        }
+    }
+    Ok(hexadecimal(hash))
+}
+
+fn hexadecimal(hash: Sha256) -> String {
     hash.finalize()
         .iter()
         .map(|byte| format!("{byte:02x}"))

@@ -30,26 +30,10 @@ pub(super) fn parse(
 ) -> Result<Vec<Question>, DatasetError> {
     let file = &content.name;
     let mut questions: Vec<Question> = Vec::new();
-    let mut lines: HashMap<String, usize> = HashMap::new();
-    for (at, bytes) in content.body()?.split(|&byte| byte == b'\n').enumerate() {
-        let line = at + 1;
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            continue;
-        }
-        match read_line(bytes) {
-            Err(fault) => problems.push(format!("{file}, line {line}{fault}; left out")),
-            Ok(question) => match lines.get(&question.id) {
-                Some(first) => problems.push(format!(
-                    "{file}, line {line}: question_id \"{}\" stands already in line {first}; left out",
-                    question.id
-                )),
-                None => {
-                    lines.insert(question.id.clone(), line);
-                    questions.push(question);
-                }
-            },
-        }
-    }
+    scan(content.body()?, &mut |line, read| match read {
+        Ok(question) => questions.push(question),
+        Err(fault) => problems.push(format!("{file}, line {line}{fault}; left out")),
+    });
     if questions.is_empty() {
         let why = match problems.first() {
             Some(first) => format!("{} bad records, the first: {first}", problems.len()),
@@ -61,6 +45,29 @@ pub(super) fn parse(
         )));
     }
     Ok(questions)
+}
+
+/// Hands out every line that is not blank with its number: the question, or what is wrong (to be put after
+/// the number). An id that stood in an earlier line is wrong too.
+pub(in crate::data) fn scan(body: &[u8], take: &mut dyn FnMut(usize, Result<Question, String>)) {
+    let mut lines: HashMap<String, usize> = HashMap::new();
+    for (at, bytes) in body.split(|&byte| byte == b'\n').enumerate() {
+        let line = at + 1;
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let read = read_line(bytes).and_then(|question| match lines.get(&question.id) {
+            Some(first) => Err(format!(
+                ": question_id \"{}\" stands already in line {first}",
+                question.id
+            )),
+            None => {
+                lines.insert(question.id.clone(), line);
+                Ok(question)
+            }
+        });
+        take(line, read);
+    }
 }
 
 /// A question, or what is wrong, to be put after the line's number.
@@ -78,8 +85,14 @@ fn read_line(bytes: &[u8]) -> Result<Question, String> {
         .map_err(|fault| format!(": {fault}"))
 }
 
-fn question(mut record: Record) -> Result<Question, String> {
+/// A question from the fields of a `qa.jsonl`.
+pub(in crate::data) fn question(mut record: Record) -> Result<Question, String> {
     let id = record.id("question_id")?;
+    named(id, record)
+}
+
+/// A question whose id stands elsewhere, from the other fields; those that are not known are kept.
+pub(in crate::data) fn named(id: String, mut record: Record) -> Result<Question, String> {
     let in_question = |fault| format!("question \"{id}\": {fault}");
     let text = record.text("question").map_err(in_question)?;
     let options = record
@@ -100,7 +113,7 @@ fn question(mut record: Record) -> Result<Question, String> {
 }
 
 /// An object of letters and texts, or a list of texts that become A, B, ….
-fn options(value: Value) -> Result<Vec<Choice>, String> {
+pub(in crate::data) fn options(value: Value) -> Result<Vec<Choice>, String> {
     let pairs: Vec<(char, Value)> = match value {
         Value::Object(fields) => fields
             .into_iter()
@@ -152,7 +165,7 @@ fn option_letter(key: &str) -> Result<char, String> {
 }
 
 /// The letter of the right option, which may be given as a letter or as the option's text.
-fn answer_letter(answer: &str, options: &[Choice]) -> Result<char, String> {
+pub(in crate::data) fn answer_letter(answer: &str, options: &[Choice]) -> Result<char, String> {
     let offered = |letter: char| options.iter().any(|choice| choice.letter == letter);
     if let Ok(letter) = option_letter(answer)
         && offered(letter)

@@ -6,15 +6,15 @@ use serde_json::{Map, Number, Value};
 use crate::domain::text::clean;
 
 /// The longest text of one field, in bytes.
-pub(super) const LONGEST_TEXT: usize = 1 << 20;
+pub(in crate::data) const LONGEST_TEXT: usize = 1 << 20;
 
 /// The fields of a record that have not been taken yet.
 #[derive(Debug)]
-pub(super) struct Record(Map<String, Value>);
+pub(in crate::data) struct Record(Map<String, Value>);
 
 impl Record {
     /// A record from any JSON value.
-    pub(super) fn new(value: Value) -> Result<Record, String> {
+    pub(in crate::data) fn new(value: Value) -> Result<Record, String> {
         match value {
             Value::Object(fields) => Ok(Record(fields)),
             other => Err(format!("expected an object, found {}", kind(&other))),
@@ -22,7 +22,7 @@ impl Record {
     }
 
     /// A text that must be there and not blank, cleaned.
-    pub(super) fn text(&mut self, field: &str) -> Result<String, String> {
+    pub(in crate::data) fn text(&mut self, field: &str) -> Result<String, String> {
         let text = match self.value(field)? {
             Value::String(text) => text_field(field, &text)?,
             other => return Err(wrong(field, "a text", &other)),
@@ -34,12 +34,12 @@ impl Record {
     }
 
     /// An id: a text without spaces around it.
-    pub(super) fn id(&mut self, field: &str) -> Result<String, String> {
+    pub(in crate::data) fn id(&mut self, field: &str) -> Result<String, String> {
         Ok(self.text(field)?.trim().to_owned())
     }
 
     /// A text that may be missing, null or blank.
-    pub(super) fn optional_text(&mut self, field: &str) -> Result<String, String> {
+    pub(in crate::data) fn optional_text(&mut self, field: &str) -> Result<String, String> {
         match self.0.shift_remove(field) {
             None | Some(Value::Null) => Ok(String::new()),
             Some(Value::String(text)) => text_field(field, &text),
@@ -48,30 +48,30 @@ impl Record {
     }
 
     /// A value that must be there.
-    pub(super) fn value(&mut self, field: &str) -> Result<Value, String> {
+    pub(in crate::data) fn value(&mut self, field: &str) -> Result<Value, String> {
         self.0
             .shift_remove(field)
             .ok_or_else(|| format!("field \"{field}\" is missing"))
     }
 
     /// A value that may be missing.
-    pub(super) fn take(&mut self, field: &str) -> Option<Value> {
+    pub(in crate::data) fn take(&mut self, field: &str) -> Option<Value> {
         self.0.shift_remove(field)
     }
 
     /// Puts a value back among those left over.
-    pub(super) fn keep(&mut self, field: &str, value: Value) {
+    pub(in crate::data) fn keep(&mut self, field: &str, value: Value) {
         self.0.insert(field.to_owned(), value);
     }
 
     /// The fields that this program does not know.
-    pub(super) fn rest(self) -> Map<String, Value> {
+    pub(in crate::data) fn rest(self) -> Map<String, Value> {
         self.0
     }
 }
 
 /// Cleans a text and refuses one that is too long.
-pub(super) fn text_field(field: &str, text: &str) -> Result<String, String> {
+pub(in crate::data) fn text_field(field: &str, text: &str) -> Result<String, String> {
     match text.len() > LONGEST_TEXT {
         true => Err(format!(
             "field \"{field}\" has {} bytes, but at most {LONGEST_TEXT} are read",
@@ -82,7 +82,7 @@ pub(super) fn text_field(field: &str, text: &str) -> Result<String, String> {
 }
 
 /// The message for a field of the wrong type.
-pub(super) fn wrong(field: &str, expected: &str, found: &Value) -> String {
+pub(in crate::data) fn wrong(field: &str, expected: &str, found: &Value) -> String {
     format!(
         "field \"{field}\" is {}, but {expected} is expected",
         kind(found)
@@ -90,7 +90,7 @@ pub(super) fn wrong(field: &str, expected: &str, found: &Value) -> String {
 }
 
 /// What a JSON value is, in words.
-pub(super) fn kind(value: &Value) -> &'static str {
+pub(in crate::data) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
@@ -103,7 +103,7 @@ pub(super) fn kind(value: &Value) -> &'static str {
 
 /// A JSON value in which no object has a field twice (which `serde_json` would drop without a word).
 #[derive(Debug)]
-pub(super) struct Unique(pub(super) Value);
+pub(in crate::data) struct Unique(pub(in crate::data) Value);
 
 impl<'de> Deserialize<'de> for Unique {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -169,7 +169,7 @@ impl<'de> Visitor<'de> for UniqueVisitor {
 }
 
 /// The reason of a JSON error without its position.
-pub(super) fn reason(error: &serde_json::Error) -> String {
+pub(in crate::data) fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {
         Some(at) => text[..at].to_owned(),

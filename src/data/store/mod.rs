@@ -8,12 +8,15 @@ use rusqlite::{Connection, ErrorCode, Row, TransactionBehavior, params};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use bulk::Bulk;
+
 use crate::data::store::schema::SchemaFault;
 use crate::domain::answer::ParsedReply;
 use crate::domain::context::{Condition, Context};
 use crate::domain::prompt::Prompt;
 use crate::domain::score::Scores;
 
+mod bulk;
 mod judgements;
 mod pages;
 mod query;
@@ -168,39 +171,7 @@ impl Store {
     fn try_insert(&self, record: &ReplyRecord) -> rusqlite::Result<i64> {
         let mut connection = self.lock();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        transaction.execute(
-            "INSERT INTO runs (name, created_at) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING",
-            params![record.run, record.created_at],
-        )?;
-        transaction.execute(
-            "INSERT INTO replies (record_version, run, dataset, dataset_fingerprint, question_id,
-                scenario, model_name, outcome, created_at, question, condition, context, prompt, model,
-                sampling, raw, reply, failure, parsed, scores)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
-            params![
-                RECORD_VERSION,
-                record.run,
-                record.dataset,
-                record.dataset_fingerprint,
-                record.question.id,
-                record.condition.scenario.name(),
-                record.model_name,
-                outcome(record),
-                record.created_at,
-                json(&record.question)?,
-                json(&record.condition)?,
-                json(&record.context)?,
-                json(&record.prompt)?,
-                json(&record.model)?,
-                json(&record.sampling)?,
-                record.raw,
-                json(&record.reply)?,
-                json(&record.failure)?,
-                json(&record.parsed)?,
-                json(&record.scores)?,
-            ],
-        )?;
-        let id = transaction.last_insert_rowid();
+        let id = insert_row(&transaction, record)?;
         transaction.commit()?;
         Ok(id)
     }
@@ -313,6 +284,43 @@ impl Store {
     fn describe(&self, error: &rusqlite::Error) -> StoreError {
         describe(&self.path, error)
     }
+}
+
+/// Adds a record and, where it is the first of its run, the run; gives its row id.
+fn insert_row(connection: &Connection, record: &ReplyRecord) -> rusqlite::Result<i64> {
+    connection.execute(
+        "INSERT INTO runs (name, created_at) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING",
+        params![record.run, record.created_at],
+    )?;
+    connection.execute(
+        "INSERT INTO replies (record_version, run, dataset, dataset_fingerprint, question_id,
+            scenario, model_name, outcome, created_at, question, condition, context, prompt, model,
+            sampling, raw, reply, failure, parsed, scores)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
+        params![
+            RECORD_VERSION,
+            record.run,
+            record.dataset,
+            record.dataset_fingerprint,
+            record.question.id,
+            record.condition.scenario.name(),
+            record.model_name,
+            outcome(record),
+            record.created_at,
+            json(&record.question)?,
+            json(&record.condition)?,
+            json(&record.context)?,
+            json(&record.prompt)?,
+            json(&record.model)?,
+            json(&record.sampling)?,
+            record.raw,
+            json(&record.reply)?,
+            json(&record.failure)?,
+            json(&record.parsed)?,
+            json(&record.scores)?,
+        ],
+    )?;
+    Ok(connection.last_insert_rowid())
 }
 
 /// The name under which an outcome is indexed: of the reply as read, or `failed:KIND`.

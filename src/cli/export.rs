@@ -1,0 +1,136 @@
+//! `medrgb export`.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use serde_json::json;
+
+use crate::cli::Failure;
+use crate::cli::common::{Environment, say, say_json};
+use crate::cli::condition::open_dataset;
+use crate::data::export::{self, Format};
+use crate::data::store::Store;
+use crate::engine::models::store_file;
+
+/// Arguments of `medrgb export`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// What is exported.
+    #[command(subcommand)]
+    pub what: What,
+}
+
+/// What is exported.
+#[derive(Debug, Subcommand)]
+pub enum What {
+    /// A dataset as one file: a row per question with its documents.
+    ///
+    /// `import` reads the file back. In CSV and Parquet lists are JSON texts; in CSV a cell that a spreadsheet
+    /// would take for a formula begins with an apostrophe.
+    Dataset {
+        /// Dataset folder, or its qa.jsonl
+        #[arg(value_name = "FOLDER")]
+        path: PathBuf,
+        /// Where and how it is written.
+        #[command(flatten)]
+        to: To,
+    },
+    /// A run as one file: a row per record, or one of Inspect's JSON logs.
+    ///
+    /// `import run` reads JSON lines back, `import inspect` the log. Every text of the run is in the file; keys are
+    /// not, since a run never holds them.
+    Run {
+        /// Name of the run
+        #[arg(value_name = "RUN")]
+        run: String,
+        /// Where and how it is written.
+        #[command(flatten)]
+        to: To,
+    },
+}
+
+/// Where and how a file is written.
+#[derive(Debug, Clone, clap::Args)]
+pub struct To {
+    /// jsonl, csv or parquet; for runs also inspect
+    #[arg(long, short = 'f', value_name = "FORMAT", default_value = "jsonl")]
+    pub format: Format,
+    /// The file
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub out: PathBuf,
+    /// Replace a file that is there already
+    #[arg(long)]
+    pub force: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`] with one clear sentence.
+pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
+    let (to, rows, what) = match args.what {
+        What::Dataset { path, to } => {
+            check(&to)?;
+            if to.format == Format::Inspect {
+                return Err(Failure::Usage(
+                    "Inspect's logs are for runs; a dataset goes into jsonl, csv or parquet"
+                        .to_owned(),
+                ));
+            }
+            let dataset = open_dataset(Some(&path))?;
+            export::dataset(&dataset, to.format, &to.out).map_err(Failure::failed)?;
+            (to, dataset.questions.len(), "questions")
+        }
+        What::Run { run, to } => {
+            check(&to)?;
+            let records = records(&run, environment)?;
+            export::run(&records, to.format, &to.out).map_err(Failure::failed)?;
+            (to, records.len(), "records")
+        }
+    };
+    match to.json {
+        true => say_json(&json!({"file": to.out, "format": to.format.name(), what: rows})),
+        false => say(&format!("{}: {rows} {what}", to.out.display())),
+    }
+}
+
+fn check(to: &To) -> Result<(), Failure> {
+    match to.out.exists() && !to.force {
+        true => Err(Failure::Failed(format!(
+            "{} exists already; name another file with --out, or replace it with --force",
+            to.out.display()
+        ))),
+        false => Ok(()),
+    }
+}
+
+fn records(
+    run: &str,
+    environment: &Environment,
+) -> Result<Vec<crate::data::store::ReplyRecord>, Failure> {
+    let file = store_file(&environment.paths);
+    if !file.exists() {
+        return Err(Failure::Failed(format!(
+            "there is no run \"{run}\": nothing has been stored in {} yet",
+            file.display()
+        )));
+    }
+    let store = Store::open(&file).map_err(Failure::failed)?;
+    let records = store.replies_of_run(run).map_err(Failure::failed)?;
+    if records.is_empty() {
+        let names: Vec<String> = store
+            .runs()
+            .map_err(Failure::failed)?
+            .into_iter()
+            .map(|run| format!("\"{}\"", run.name))
+            .collect();
+        return Err(Failure::Failed(format!(
+            "there is no run \"{run}\"; the store has {}",
+            names.join(", ")
+        )));
+    }
+    Ok(records)
+}

@@ -1,0 +1,159 @@
+//! A run as a file: a row per record.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::data::export::{ExportError, Format, Table, inspect, whole};
+use crate::data::parquet_file::Column;
+use crate::data::store::{RECORD_VERSION, ReplyRecord};
+use crate::domain::score::Metric;
+
+/// The columns before the metrics.
+const COLUMNS: [(&str, Column); 27] = [
+    ("run", Column::Text),
+    ("record", Column::Whole),
+    ("dataset", Column::Text),
+    ("dataset_fingerprint", Column::Text),
+    ("model", Column::Text),
+    ("created_at", Column::Text),
+    ("question_id", Column::Text),
+    ("question", Column::Text),
+    ("options", Column::Text),
+    ("answer", Column::Text),
+    ("scenario", Column::Text),
+    ("docs_requested", Column::Whole),
+    ("docs", Column::Whole),
+    ("p_requested", Column::Number),
+    ("p", Column::Number),
+    ("seed", Column::Whole),
+    ("mode", Column::Text),
+    ("source", Column::Text),
+    ("documents", Column::Text),
+    ("sub_questions", Column::Text),
+    ("system_prompt", Column::Text),
+    ("user_prompt", Column::Text),
+    ("response", Column::Text),
+    ("failure", Column::Text),
+    ("outcome", Column::Text),
+    ("chosen", Column::Text),
+    ("notes", Column::Text),
+];
+
+/// The metrics, each as one column with its rate in this record.
+const METRICS: [(&str, Metric); 17] = [
+    ("main_accuracy", Metric::MainAccuracy),
+    ("insufficient_rate", Metric::InsufficientRate),
+    ("accuracy_when_answered", Metric::AccuracyWhenAnswered),
+    ("noise_detection_accuracy", Metric::NoiseDetectionAccuracy),
+    ("noise_detection_labelled", Metric::NoiseDetectionLabelled),
+    ("noise_recall", Metric::NoiseRecall),
+    ("noise_precision", Metric::NoisePrecision),
+    ("signal_recall", Metric::SignalRecall),
+    ("sub_exact_match", Metric::SubExactMatch),
+    ("sub_exact_match_squad", Metric::SubExactMatchSquad),
+    ("sub_token_f1", Metric::SubTokenF1),
+    ("sub_judge_score", Metric::SubJudgeScore),
+    ("attribution_accuracy", Metric::AttributionAccuracy),
+    ("factual_error_detection", Metric::FactualErrorDetection),
+    ("adversarial_recall", Metric::AdversarialRecall),
+    ("false_alarm_rate", Metric::FalseAlarmRate),
+    ("misinformation_adopted", Metric::MisinformationAdopted),
+];
+
+/// Writes the records of a run to one file.
+///
+/// # Errors
+/// [`ExportError`] where the file can't be written.
+pub fn run(records: &[ReplyRecord], format: Format, path: &Path) -> Result<(), ExportError> {
+    let columns: Vec<(&str, Column)> = COLUMNS
+        .into_iter()
+        .chain(METRICS.into_iter().map(|(name, _)| (name, Column::Number)))
+        .collect();
+    let table = Table { columns: &columns };
+    let rows = || records.iter().map(|record| Ok(cells(record)));
+    match format {
+        Format::Jsonl => whole(path, |out| lines(records, out)),
+        Format::Csv => whole(path, |out| table.csv(out, rows())),
+        Format::Parquet => whole(path, |out| table.parquet(out, rows())),
+        Format::Inspect => whole(path, |out| inspect::write(records, out)),
+    }
+}
+
+/// Every record with all that is stored of it: `import run` reads it back.
+fn lines(records: &[ReplyRecord], out: &mut impl Write) -> Result<(), String> {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        version: u32,
+        #[serde(flatten)]
+        record: &'a ReplyRecord,
+    }
+    for record in records {
+        let line = Line {
+            version: RECORD_VERSION,
+            record,
+        };
+        serde_json::to_writer(&mut *out, &line).map_err(|error| error.to_string())?;
+        out.write_all(b"\n").map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+fn cells(record: &ReplyRecord) -> Vec<Value> {
+    let context = &record.context;
+    let options: serde_json::Map<String, Value> = record
+        .question
+        .options
+        .iter()
+        .map(|choice| (choice.letter.to_string(), json!(choice.text)))
+        .collect();
+    let parsed = record.parsed.as_ref();
+    let list = |is_empty: bool, value: Value| match is_empty {
+        true => Value::Null,
+        false => value,
+    };
+    let mut cells = vec![
+        json!(record.run),
+        json!(record.id),
+        json!(record.dataset),
+        json!(record.dataset_fingerprint),
+        json!(record.model_name),
+        json!(record.created_at),
+        json!(record.question.id),
+        json!(record.question.text),
+        Value::Object(options),
+        json!(record.question.answer),
+        json!(context.scenario.name()),
+        json!(context.docs_requested),
+        json!(context.docs),
+        json!(context.p_requested),
+        json!(context.p),
+        json!(context.seed),
+        json!(context.mode.name()),
+        json!(context.source.name()),
+        list(context.documents.is_empty(), json!(context.documents)),
+        list(
+            context.sub_questions.is_empty(),
+            json!(context.sub_questions),
+        ),
+        list(record.prompt.system.is_empty(), json!(record.prompt.system)),
+        list(record.prompt.user.is_empty(), json!(record.prompt.user)),
+        list(parsed.is_none(), json!(record.raw)),
+        list(record.failure.is_null(), record.failure.clone()),
+        parsed.map_or(Value::Null, |parsed| json!(parsed.outcome.name())),
+        parsed.map_or(Value::Null, |parsed| json!(parsed.answer)),
+        parsed.map_or(Value::Null, |parsed| {
+            list(parsed.notes.is_empty(), json!(parsed.notes))
+        }),
+    ];
+    for (_, metric) in METRICS {
+        let ratio = record
+            .scores
+            .as_ref()
+            .and_then(|scores| scores.counts.get(&metric));
+        cells.push(json!(ratio.and_then(|ratio| ratio.value())));
+    }
+    cells
+}

@@ -1,0 +1,197 @@
+//! Opening text files of any size: gzip is unpacked, bytes are counted, lines come one at a time.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The longest line that is read, in bytes; a longer one is skipped, so that memory stays bounded.
+const LONGEST_LINE: u64 = 64 << 20;
+
+/// Capacity of the buffers, in bytes.
+const BUFFER: usize = 1 << 16;
+
+/// How many bytes of a file have been read from disk so far (packed, where it is packed).
+#[derive(Debug, Clone, Default)]
+pub struct Position(Arc<AtomicU64>);
+
+impl Position {
+    /// Bytes read so far.
+    pub fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Says how far a file is that is read in another way.
+    pub fn set(&self, bytes: u64) {
+        self.0.store(bytes, Ordering::Relaxed);
+    }
+}
+
+struct Counting<R> {
+    inner: R,
+    position: Position,
+}
+
+impl<R: Read> Read for Counting<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.position.0.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// Opens a file for reading; gzip is recognised by its first bytes. A byte-order mark is skipped.
+///
+/// # Errors
+/// When the file can't be opened or its first bytes can't be read.
+pub fn open(path: &Path) -> io::Result<(Box<dyn BufRead>, Position)> {
+    let position = Position::default();
+    let counting = Counting {
+        inner: File::open(path)?,
+        position: position.clone(),
+    };
+    let mut reader = BufReader::with_capacity(BUFFER, counting);
+    let packed = reader.fill_buf()?.starts_with(&[0x1f, 0x8b]);
+    let mut reader: Box<dyn BufRead> = match packed {
+        true => {
+            let unpacked = flate2::bufread::MultiGzDecoder::new(reader);
+            Box::new(BufReader::with_capacity(BUFFER, unpacked))
+        }
+        false => Box::new(reader),
+    };
+    if reader.fill_buf()?.starts_with(b"\xef\xbb\xbf") {
+        reader.consume(3);
+    }
+    Ok((reader, position))
+}
+
+/// One line of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line<'a> {
+    /// Its text without the line end and without spaces around it; never empty.
+    Text(&'a str),
+    /// A line that can't be used, and why.
+    Bad(String),
+}
+
+/// The lines of a file, one at a time; blank ones are passed over.
+pub struct Lines {
+    reader: Box<dyn BufRead>,
+    buffer: Vec<u8>,
+    number: usize,
+}
+
+impl Lines {
+    /// The lines of an opened file.
+    pub fn new(reader: Box<dyn BufRead>) -> Lines {
+        Lines {
+            reader,
+            buffer: Vec::new(),
+            number: 0,
+        }
+    }
+
+    /// The next line that is not blank, with its number (the first is 1); `None` at the end.
+    ///
+    /// # Errors
+    /// When the file can't be read on.
+    pub fn next_line(&mut self) -> io::Result<Option<(usize, Line<'_>)>> {
+        loop {
+            self.buffer.clear();
+            let mut limited = self.reader.by_ref().take(LONGEST_LINE);
+            if limited.read_until(b'\n', &mut self.buffer)? == 0 {
+                return Ok(None);
+            }
+            self.number += 1;
+            if self.buffer.len() as u64 == LONGEST_LINE && !self.buffer.ends_with(b"\n") {
+                skip_line(&mut *self.reader)?;
+                self.buffer = Vec::new();
+                let why = format!("is longer than {LONGEST_LINE} bytes");
+                return Ok(Some((self.number, Line::Bad(why))));
+            }
+            if !self.buffer.iter().all(u8::is_ascii_whitespace) {
+                break;
+            }
+        }
+        let line = match std::str::from_utf8(&self.buffer) {
+            Ok(text) => Line::Text(text.trim()),
+            Err(error) => Line::Bad(format!(
+                "column {}: a byte that is not UTF-8",
+                error.valid_up_to() + 1
+            )),
+        };
+        Ok(Some((self.number, line)))
+    }
+}
+
+/// Reads on to the next line end without keeping anything.
+fn skip_line(reader: &mut dyn BufRead) -> io::Result<()> {
+    loop {
+        let chunk = reader.fill_buf()?;
+        let end = chunk.iter().position(|&byte| byte == b'\n');
+        let (used, done) = match end {
+            Some(at) => (at + 1, true),
+            None => (chunk.len(), chunk.is_empty()),
+        };
+        reader.consume(used);
+        if done {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::io::Write;
+
+    use super::*;
+
+    fn read(bytes: &[u8]) -> Vec<(usize, Result<String, String>)> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        std::fs::write(&path, bytes).unwrap();
+        let mut lines = Lines::new(open(&path).unwrap().0);
+        let mut all = Vec::new();
+        while let Some((number, line)) = lines.next_line().unwrap() {
+            all.push((
+                number,
+                match line {
+                    Line::Text(text) => Ok(text.to_owned()),
+                    Line::Bad(why) => Err(why),
+                },
+            ));
+        }
+        all
+    }
+
+    #[test]
+    fn marks_line_ends_and_blank_lines_do_not_matter() {
+        let ok = |number, text: &str| (number, Ok(text.to_owned()));
+        let plain = b"\xef\xbb\xbf a\r\n\r\n  \nb";
+        assert_eq!(read(plain), [ok(1, "a"), ok(4, "b")]);
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(plain).unwrap();
+        assert_eq!(read(&packed.finish().unwrap()), [ok(1, "a"), ok(4, "b")]);
+        assert_eq!(read(b""), []);
+    }
+
+    #[test]
+    fn a_line_that_is_not_utf8_is_named_and_the_next_is_read() {
+        let lines = read(b"a\nb\xff\nc\n");
+        assert_eq!(lines[1].0, 2);
+        assert!(lines[1].1.as_ref().unwrap_err().contains("column 2"));
+        assert_eq!(lines[2], (3, Ok("c".to_owned())));
+    }
+
+    #[test]
+    fn an_endless_line_is_skipped() {
+        let mut bytes = vec![b'x'; LONGEST_LINE as usize + 10];
+        bytes.extend_from_slice(b"\nshort\n");
+        let lines = read(&bytes);
+        assert!(lines[0].1.as_ref().unwrap_err().contains("longer than"));
+        assert_eq!(lines[1], (2, Ok("short".to_owned())));
+    }
+}
