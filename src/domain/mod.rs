@@ -3,8 +3,10 @@
 pub mod answer;
 pub mod context;
 pub mod definition;
+pub mod mention;
 pub mod normalize;
 pub mod passage;
+pub mod plan;
 pub mod prompt;
 pub mod question;
 pub mod score;

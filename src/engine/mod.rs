@@ -1,7 +1,11 @@
-//! Use cases that join the rooms below: composing an instance, asking a model, searching.
+//! Use cases that join the rooms below: composing an instance, asking a model one or many of
+//! them, auditing, searching.
 
 pub mod ask;
+pub mod audit;
 pub mod instance;
 pub mod job;
 pub mod models;
 pub mod search;
+pub mod survey;
+pub mod sweep;
