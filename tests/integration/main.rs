@@ -10,6 +10,7 @@
 mod ask;
 mod compose;
 mod embedded;
+mod encode;
 mod http;
 mod import_rule;
 mod models;

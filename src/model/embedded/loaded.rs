@@ -20,12 +20,29 @@ pub fn backend() -> Result<&'static LlamaBackend, ModelError> {
     static BACKEND: OnceLock<Result<LlamaBackend, String>> = OnceLock::new();
     BACKEND
         .get_or_init(|| {
+            processor()?;
             // Before anything else: one load writes 1,773 lines into the terminal otherwise.
             send_logs_to_tracing(LogOptions::default().with_logs_enabled(false));
             LlamaBackend::init().map_err(|error| error.to_string())
         })
         .as_ref()
         .map_err(|error| local(format!("llama.cpp can't be started: {error}")))
+}
+
+/// llama.cpp is compiled for these instructions on x86, and dies of an illegal one without them.
+fn processor() -> Result<(), String> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::is_x86_feature_detected as has;
+        if !(has!("avx2") && has!("fma") && has!("f16c") && has!("bmi2")) {
+            return Err(
+                "this processor has no AVX2, FMA, F16C or BMI2, which it needs; \
+                        use a model on a server instead"
+                    .to_owned(),
+            );
+        }
+    }
+    Ok(())
 }
 
 /// A failure on this machine.
