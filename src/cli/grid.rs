@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::cli::Failure;
 use crate::cli::common::note;
 use crate::cli::condition::{modes, scenarios, sources};
-use crate::domain::context::{Mode, Scenario, SourceFilter};
+use crate::domain::context::{ComposeError, Mode, Scenario, SourceFilter};
 use crate::domain::plan::{Conditions, Grid};
 
 /// The flags of a grid.
@@ -86,11 +86,20 @@ impl GridArgs {
             source: self.source,
         };
         let conditions = grid.conditions().map_err(Failure::usage)?;
+        let mut said = Vec::new();
         for (cell, why) in &conditions.left_out {
-            note(&format!(
-                "note: {} with n = {} and p = {} % is left out: {why}",
-                cell.scenario, cell.docs, cell.p
-            ));
+            let p = match why {
+                ComposeError::NoDocs(_) => String::new(),
+                _ => format!(" and p = {} %", cell.p),
+            };
+            let line = format!(
+                "note: {} with n = {}{p} is left out: {why}",
+                cell.scenario, cell.docs
+            );
+            if !said.contains(&line) {
+                note(&line);
+                said.push(line);
+            }
         }
         Ok(conditions)
     }

@@ -297,8 +297,14 @@ fn the_audit_of_real_sets_finds_no_repeated_document() {
             continue;
         }
         let place = Place::new();
-        let (code, audit, err) =
-            finish(place.program(&["audit", "--dataset", &folder, "--limit", "60", "--json"]));
+        let (code, audit, err) = finish(place.program(&[
+            "audit",
+            "--dataset",
+            folder.to_str().unwrap(),
+            "--limit",
+            "60",
+            "--json",
+        ]));
         assert_eq!(code, Some(0), "{err}");
         assert_eq!(audit["found"]["repeated_in_context"], 0);
         assert_eq!(audit["questions"], 60);

@@ -174,6 +174,23 @@ struct Load {
     most: AtomicUsize,
 }
 
+/// One of them.
+struct Busy<'a>(&'a Load);
+
+impl Busy<'_> {
+    fn new(load: &Load) -> Busy<'_> {
+        let now = load.now.fetch_add(1, Ordering::SeqCst) + 1;
+        load.most.fetch_max(now, Ordering::SeqCst);
+        Busy(load)
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.now.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 /// A running server.
 #[derive(Debug)]
 pub struct Server {
@@ -227,10 +244,7 @@ impl Server {
                     if let Some(request) = read_request(&stream) {
                         let script = answer(number, &request);
                         requests.lock().unwrap().push(request);
-                        let now = load.now.fetch_add(1, Ordering::SeqCst) + 1;
-                        load.most.fetch_max(now, Ordering::SeqCst);
-                        play(stream, script, &gone, &stop);
-                        load.now.fetch_sub(1, Ordering::SeqCst);
+                        play(stream, script, Busy::new(&load), &gone, &stop);
                     }
                 });
             }
@@ -298,7 +312,15 @@ fn read_request(mut stream: &TcpStream) -> Option<Request> {
     })
 }
 
-fn play(mut stream: TcpStream, script: Script, gone: &Mutex<Option<Instant>>, stop: &AtomicBool) {
+/// Plays a script. It counts as answered before its last step, since a client may send its next request right
+/// after that.
+fn play(
+    mut stream: TcpStream,
+    script: Script,
+    busy: Busy<'_>,
+    gone: &Mutex<Option<Instant>>,
+    stop: &AtomicBool,
+) {
     let _ = stream.set_nodelay(true);
     let mut write = |bytes: &[u8]| {
         let sent = stream.write_all(bytes).and_then(|()| stream.flush());
@@ -307,7 +329,12 @@ fn play(mut stream: TcpStream, script: Script, gone: &Mutex<Option<Instant>>, st
         }
         sent.is_ok()
     };
-    for step in script.0 {
+    let last = script.0.len().saturating_sub(1);
+    let mut busy = Some(busy);
+    for (number, step) in script.0.into_iter().enumerate() {
+        if number == last {
+            busy.take();
+        }
         match step {
             Step::Send(bytes) => {
                 if !write(&bytes) {

@@ -110,6 +110,9 @@ pub async fn drive(
         started: Instant::now(),
     };
     driver.run(todo, on_progress).await;
+    if control.now.is_cancelled() {
+        driver.stopped.get_or_insert(Stopped::ByUser);
+    }
     driver.observe();
     on_progress(&driver.progress);
     Ended {
