@@ -19,12 +19,17 @@ const WINDOW: Duration = Duration::from_secs(30);
 /// Time between two lines where standard error is no terminal.
 const BETWEEN_LINES: Duration = Duration::from_secs(15);
 
+/// The same where nothing has ended in the meantime.
+const BETWEEN_EQUAL_LINES: Duration = Duration::from_secs(120);
+
 /// Shows progress.
 pub(super) struct Screen {
     bar: Option<ProgressBar>,
     rate: Rate,
     prices: (Option<f64>, Option<f64>),
     last_line: Instant,
+    /// Instances finished at the last line.
+    last_finished: usize,
 }
 
 impl Screen {
@@ -45,6 +50,7 @@ impl Screen {
                 model.and_then(|model| model.price_out),
             ),
             last_line: Instant::now(),
+            last_finished: 0,
         }
     }
 
@@ -55,7 +61,13 @@ impl Screen {
             bar.set_length(progress.total as u64);
             bar.set_position(progress.finished as u64);
             bar.set_message(self.words(progress));
-        } else if self.last_line.elapsed() >= BETWEEN_LINES {
+            return;
+        }
+        let wait = match progress.finished == self.last_finished {
+            true => BETWEEN_EQUAL_LINES,
+            false => BETWEEN_LINES,
+        };
+        if self.last_line.elapsed() >= wait {
             self.line(progress);
         }
     }
@@ -72,6 +84,7 @@ impl Screen {
 
     fn line(&mut self, progress: &Progress) {
         self.last_line = Instant::now();
+        self.last_finished = progress.finished;
         note(&format!(
             "{} of {}, {}",
             progress.finished,
@@ -141,7 +154,7 @@ fn kinds<N: std::fmt::Display>(counts: &BTreeMap<FailureKind, N>) -> String {
     words.join(", ")
 }
 
-/// The rate over the last half minute.
+/// The rate over the last half minute; over the whole time where nothing has ended since.
 #[derive(Debug, Default)]
 struct Rate {
     /// Times since the start and instances finished by then.
@@ -169,8 +182,12 @@ impl Rate {
     }
 
     fn per_second(&self) -> Option<f64> {
-        let ((start, before), (end, after)) = (self.seen.front()?, self.seen.back()?);
-        let rate = (after - before) as f64 / (*end - *start).as_secs_f64();
+        let (start, before) = *self.seen.front()?;
+        let (end, after) = *self.seen.back()?;
+        let rate = match after - before {
+            0 => after as f64 / end.as_secs_f64(),
+            finished => finished as f64 / (end - start).as_secs_f64(),
+        };
         (rate.is_finite() && rate > 0.0).then_some(rate)
     }
 }
@@ -215,6 +232,11 @@ mod tests {
         }
         assert_eq!(rate.per_second(), Some(10.0));
         assert!(rate.seen.len() < 40);
+        // Nothing more ends: 550 in 200 seconds.
+        for second in 101..=200 {
+            rate.note(Duration::from_secs(second), 550);
+        }
+        assert_eq!(rate.per_second(), Some(2.75));
     }
 
     #[test]
