@@ -511,7 +511,10 @@ fn when_every_call_fails_nothing_is_measured() {
         (Some(1), &json!(8)),
         "{err}"
     );
-    assert!(err.contains("nothing was measured"), "{err}");
+    assert!(
+        err.contains("nothing was measured") && err.contains("the last one"),
+        "{err}"
+    );
 }
 
 #[test]

@@ -339,10 +339,16 @@ fn verdict(sweep: &Sweep, ended: &Ended, summary: &Summary) -> Result<(), Failur
             "{measured}; the sweep gave up, since call after call failed: {why}; then {go_on}"
         ))),
         Some(Stopped::ByUser) => Err(Failure::Failed(format!("stopped; {measured}; {go_on}"))),
-        None if replies == 0 => Err(Failure::Failed(format!(
-            "{measured}: none of {} calls gave a reply; `medrgb runs show` lists why",
-            summary.unavailable()
-        ))),
+        None if replies == 0 => {
+            let last = match &ended.progress.last_failure {
+                Some(message) => format!("; the last one: {message}"),
+                None => String::new(),
+            };
+            Err(Failure::Failed(format!(
+                "{measured}: none of {} calls gave a reply{last}",
+                summary.unavailable()
+            )))
+        }
         None => {
             if missing > 0 {
                 note(&format!("{measured}; {go_on} with the missing ones"));

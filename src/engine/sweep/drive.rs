@@ -49,6 +49,8 @@ pub struct Progress {
     pub broken: usize,
     /// Of these, calls that gave no reply, by kind.
     pub failures: BTreeMap<FailureKind, usize>,
+    /// What the last of them said.
+    pub last_failure: Option<String>,
     /// Attempts that failed and were made again within a call, by kind.
     pub retries: BTreeMap<FailureKind, u64>,
     /// Prompt tokens as the backend reports them.
@@ -251,11 +253,13 @@ impl Driver<'_> {
             .and_then(|kind| serde_json::from_value(kind.clone()).ok())
             .unwrap_or(FailureKind::Local);
         *self.progress.failures.entry(kind).or_default() += 1;
+        let message = record.failure.get("message").and_then(|text| text.as_str());
+        let message = message.unwrap_or_default().to_owned();
         if self.streak.is_hopeless(kind, self.sweep.ceiling()) {
-            let why = record.failure.get("message").and_then(|text| text.as_str());
             self.stopped
-                .get_or_insert_with(|| Stopped::GivenUp(why.unwrap_or_default().to_owned()));
+                .get_or_insert_with(|| Stopped::GivenUp(message.clone()));
         }
+        self.progress.last_failure = Some(message);
     }
 
     /// Brings the figures up to date that change without an end of a call.
