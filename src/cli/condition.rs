@@ -150,15 +150,15 @@ macro_rules! one_of {
     };
 }
 
-fn scenarios() -> impl TypedValueParser<Value = Scenario> {
+pub(super) fn scenarios() -> impl TypedValueParser<Value = Scenario> {
     one_of!(Scenario::ALL, Scenario)
 }
 
-fn modes() -> impl TypedValueParser<Value = Mode> {
+pub(super) fn modes() -> impl TypedValueParser<Value = Mode> {
     one_of!([Mode::Nested, Mode::Independent], Mode)
 }
 
-fn sources() -> impl TypedValueParser<Value = SourceFilter> {
+pub(super) fn sources() -> impl TypedValueParser<Value = SourceFilter> {
     one_of!(
         [
             SourceFilter::Offline,

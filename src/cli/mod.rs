@@ -1,6 +1,7 @@
 //! The commands: a clap tree and one file per subcommand.
 
 pub mod ask;
+pub mod audit;
 pub mod common;
 pub mod compare;
 pub mod completions;
@@ -11,14 +12,17 @@ pub mod doctor;
 pub mod encode;
 pub mod encoder;
 pub mod export;
+pub mod grid;
 pub mod import;
 pub mod models;
 pub mod progress;
 pub mod report;
 pub mod rescore;
+pub mod runs;
 pub mod score;
 pub mod search;
 pub mod settings;
+pub mod sweep;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -81,6 +85,12 @@ pub enum Command {
     Compose(compose::Args),
     /// Ask a model one instance and score its reply.
     Ask(ask::Args),
+    /// Check all contexts of a grid before any model is called.
+    Audit(audit::Args),
+    /// Ask a model a grid of instances into a run; the same command goes on where it stopped.
+    Sweep(sweep::Args),
+    /// List, show, remove, export and import stored runs.
+    Runs(runs::Args),
     /// Score saved replies of standard questions.
     Score(score::Args),
     /// Tables and charts of stored runs, as in the paper.
@@ -142,6 +152,9 @@ fn start(cli: Cli, open_explorer: OpenExplorer) -> Result<(), Failure> {
         None => open_explorer(cli.path, &environment),
         Some(Command::Compose(args)) => compose::run(args, &environment),
         Some(Command::Ask(args)) => ask::run(args, &environment),
+        Some(Command::Audit(args)) => audit::run(args, &environment),
+        Some(Command::Sweep(args)) => sweep::run(args, &environment),
+        Some(Command::Runs(args)) => runs::run(args, &environment),
         Some(Command::Score(args)) => score::run(args, &environment),
         Some(Command::Report(args)) => report::run(args, &environment),
         Some(Command::Rescore(args)) => rescore::run(args, &environment),

@@ -1,10 +1,13 @@
-//! Use cases that join the rooms below: composing an instance, asking a model, scoring and comparing runs,
-//! searching.
+//! Use cases that join the rooms below: composing an instance, asking a model one or many of them,
+//! auditing, scoring and comparing runs, searching.
 
 pub mod ask;
+pub mod audit;
 pub mod compare;
 pub mod instance;
 pub mod job;
 pub mod models;
 pub mod rescore;
 pub mod search;
+pub mod survey;
+pub mod sweep;

@@ -109,6 +109,13 @@ pub enum BackendKind {
 pub enum Delta {
     /// What the backend is doing before the first token ("loading model", "reading prompt 120/900", "retry 2 in 4 s: 429 …").
     Status(String),
+    /// An attempt failed and another one follows after a wait: for counting, and for asking less at a time.
+    Retry {
+        /// Why it failed.
+        kind: FailureKind,
+        /// HTTP status of an answer that was an error.
+        status: Option<u16>,
+    },
     /// The attempt failed and starts again: drop what has been received.
     Restart,
     /// Text of the provider's separate reasoning field.

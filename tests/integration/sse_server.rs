@@ -3,7 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -92,6 +92,12 @@ impl Script {
         self
     }
 
+    /// Goes on with another script.
+    pub fn then(mut self, next: Script) -> Script {
+        self.0.extend(next.0);
+        self
+    }
+
     /// Writes an event.
     pub fn event(self, data: &Value) -> Script {
         self.send(event(data))
@@ -161,43 +167,84 @@ pub struct Request {
     pub at: Instant,
 }
 
-/// A running server; connection k plays script k, further ones the last.
+/// Requests that are being answered.
+#[derive(Debug, Default)]
+struct Load {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+/// One of them.
+struct Busy<'a>(&'a Load);
+
+impl Busy<'_> {
+    fn new(load: &Load) -> Busy<'_> {
+        let now = load.now.fetch_add(1, Ordering::SeqCst) + 1;
+        load.most.fetch_max(now, Ordering::SeqCst);
+        Busy(load)
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.now.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A running server.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<Request>>>,
     client_gone: Arc<Mutex<Option<Instant>>>,
+    load: Arc<Load>,
     stop: Arc<AtomicBool>,
 }
 
 impl Server {
-    /// Starts on a free loopback port.
+    /// Starts on a free loopback port; connection k plays script k, further ones the last.
     pub fn start(scripts: Vec<Script>) -> Server {
+        Server::start_with(move |number, _| scripts[number.min(scripts.len() - 1)].clone())
+    }
+
+    /// Starts on a free loopback port; `answer` gives the script for the number of a connection, from 0, and
+    /// its request.
+    pub fn start_with(
+        answer: impl Fn(usize, &Request) -> Script + Send + Sync + 'static,
+    ) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = Server {
             address: listener.local_addr().unwrap(),
             requests: Arc::default(),
             client_gone: Arc::default(),
+            load: Arc::default(),
             stop: Arc::default(),
         };
-        let (requests, gone, stop) = (
+        let (requests, gone, load, stop) = (
             Arc::clone(&server.requests),
             Arc::clone(&server.client_gone),
+            Arc::clone(&server.load),
             Arc::clone(&server.stop),
         );
+        let answer = Arc::new(answer);
         std::thread::spawn(move || {
             for (number, stream) in listener.incoming().enumerate() {
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
                 let Ok(stream) = stream else { continue };
-                let script = scripts[number.min(scripts.len() - 1)].clone();
-                let (requests, gone, stop) =
-                    (Arc::clone(&requests), Arc::clone(&gone), Arc::clone(&stop));
+                let (requests, gone, load, stop, answer) = (
+                    Arc::clone(&requests),
+                    Arc::clone(&gone),
+                    Arc::clone(&load),
+                    Arc::clone(&stop),
+                    Arc::clone(&answer),
+                );
                 std::thread::spawn(move || {
                     if let Some(request) = read_request(&stream) {
+                        let script = answer(number, &request);
                         requests.lock().unwrap().push(request);
-                        play(stream, script, &gone, &stop);
+                        play(stream, script, Busy::new(&load), &gone, &stop);
                     }
                 });
             }
@@ -213,6 +260,11 @@ impl Server {
     /// The requests so far.
     pub fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
+    }
+
+    /// The most requests that were being answered at a time.
+    pub fn most_at_once(&self) -> usize {
+        self.load.most.load(Ordering::SeqCst)
     }
 
     /// When a write failed because the client had gone.
@@ -260,7 +312,15 @@ fn read_request(mut stream: &TcpStream) -> Option<Request> {
     })
 }
 
-fn play(mut stream: TcpStream, script: Script, gone: &Mutex<Option<Instant>>, stop: &AtomicBool) {
+/// Plays a script. It counts as answered before its last step, since a client may send its next request right
+/// after that.
+fn play(
+    mut stream: TcpStream,
+    script: Script,
+    busy: Busy<'_>,
+    gone: &Mutex<Option<Instant>>,
+    stop: &AtomicBool,
+) {
     let _ = stream.set_nodelay(true);
     let mut write = |bytes: &[u8]| {
         let sent = stream.write_all(bytes).and_then(|()| stream.flush());
@@ -269,7 +329,12 @@ fn play(mut stream: TcpStream, script: Script, gone: &Mutex<Option<Instant>>, st
         }
         sent.is_ok()
     };
-    for step in script.0 {
+    let last = script.0.len().saturating_sub(1);
+    let mut busy = Some(busy);
+    for (number, step) in script.0.into_iter().enumerate() {
+        if number == last {
+            busy.take();
+        }
         match step {
             Step::Send(bytes) => {
                 if !write(&bytes) {

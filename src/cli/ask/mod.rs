@@ -64,14 +64,14 @@ pub struct Args {
     pub json: bool,
 }
 
-fn temperature(text: &str) -> Result<f64, String> {
+pub(super) fn temperature(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if (0.0..=10.0).contains(&value) => Ok(value),
         _ => Err("a number from 0 to 10 is expected".to_owned()),
     }
 }
 
-fn run_name(text: &str) -> Result<String, String> {
+pub(super) fn run_name(text: &str) -> Result<String, String> {
     let name = collapse(&clean(text));
     match name.is_empty() {
         true => Err("a name is expected".to_owned()),

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::data::store::{ReplyRecord, Store, StoreError, insert_row};
+use crate::data::store::group::Row;
+use crate::data::store::{ReplyRecord, Store, StoreError};
 
 /// An open transaction on a store of its own. Dropping it without [`Bulk::commit`] undoes everything.
 ///
@@ -45,7 +46,7 @@ impl Bulk {
     /// # Errors
     /// [`StoreError`], for example when the disk is full.
     pub fn insert(&self, record: &ReplyRecord) -> Result<i64, StoreError> {
-        let inserted = insert_row(&self.store.lock(), record);
+        let inserted = Row::of(record).and_then(|row| row.write(&self.store.lock()));
         inserted.map_err(|error| self.store.describe(&error))
     }
 

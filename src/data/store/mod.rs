@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, Row, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, Row, params};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,11 @@ use crate::domain::prompt::Prompt;
 use crate::domain::score::Scores;
 
 mod bulk;
+mod group;
 mod judgements;
+mod lock;
+mod manage;
+mod observations;
 mod pages;
 mod query;
 mod schema;
@@ -25,7 +29,9 @@ mod schema;
 mod tests;
 
 pub use judgements::JudgementRecord;
+pub use lock::{RunLock, logbook};
 pub use pages::{Page, Rewritten};
+pub use query::{RunEntry, RunGroup};
 
 /// The store's file in the data folder.
 pub const FILE_NAME: &str = "runs.sqlite";
@@ -109,6 +115,7 @@ pub struct RunSummary {
 pub struct Store {
     path: Arc<Path>,
     connection: Arc<Mutex<Connection>>,
+    group: Arc<group::Group>,
 }
 
 /// The columns of a record in the order of [`read_record`].
@@ -151,29 +158,13 @@ impl Store {
         Ok(Store {
             path: Arc::from(path),
             connection: Arc::new(Mutex::new(connection)),
+            group: Arc::default(),
         })
     }
 
     /// The database file.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Writes a reply durably and gives its row id. When this returns, the reply survives a kill.
-    ///
-    /// # Errors
-    /// [`StoreError`], for example when the disk is full.
-    pub fn insert(&self, record: &ReplyRecord) -> Result<i64, StoreError> {
-        self.try_insert(record)
-            .map_err(|error| self.describe(&error))
-    }
-
-    fn try_insert(&self, record: &ReplyRecord) -> rusqlite::Result<i64> {
-        let mut connection = self.lock();
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let id = insert_row(&transaction, record)?;
-        transaction.commit()?;
-        Ok(id)
     }
 
     /// Replies to a question, newest first, at most `limit`.
@@ -284,43 +275,6 @@ impl Store {
     fn describe(&self, error: &rusqlite::Error) -> StoreError {
         describe(&self.path, error)
     }
-}
-
-/// Adds a record and, where it is the first of its run, the run; gives its row id.
-fn insert_row(connection: &Connection, record: &ReplyRecord) -> rusqlite::Result<i64> {
-    connection.execute(
-        "INSERT INTO runs (name, created_at) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING",
-        params![record.run, record.created_at],
-    )?;
-    connection.execute(
-        "INSERT INTO replies (record_version, run, dataset, dataset_fingerprint, question_id,
-            scenario, model_name, outcome, created_at, question, condition, context, prompt, model,
-            sampling, raw, reply, failure, parsed, scores)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
-        params![
-            RECORD_VERSION,
-            record.run,
-            record.dataset,
-            record.dataset_fingerprint,
-            record.question.id,
-            record.condition.scenario.name(),
-            record.model_name,
-            outcome(record),
-            record.created_at,
-            json(&record.question)?,
-            json(&record.condition)?,
-            json(&record.context)?,
-            json(&record.prompt)?,
-            json(&record.model)?,
-            json(&record.sampling)?,
-            record.raw,
-            json(&record.reply)?,
-            json(&record.failure)?,
-            json(&record.parsed)?,
-            json(&record.scores)?,
-        ],
-    )?;
-    Ok(connection.last_insert_rowid())
 }
 
 /// The name under which an outcome is indexed: of the reply as read, or `failed:KIND`.

@@ -1,138 +1,191 @@
-//! Reading what reports need of a run, without its texts: a run of a hundred thousand replies has
-//! gigabytes of contexts and prompts.
+//! Reading parts of a run's records: what a sweep needs to go on, and what a list of its contents shows.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use rusqlite::{Row, params};
+use serde::Serialize;
+use serde_json::Value;
 
-use rusqlite::{OptionalExtension, Row, params};
-use serde::Deserialize;
-use serde_json::{Map, Value};
-
-use crate::data::store::{Store, StoreError, parse};
+use crate::data::store::{ReplyRecord, Store, StoreError, count, parse};
 use crate::domain::answer::Outcome;
-use crate::domain::report::{MEDRGB_DOCUMENTS, Observation};
-use crate::domain::score::{Metric, Ratio};
+use crate::domain::context::Condition;
+use crate::domain::score::Scores;
 
-/// What is read of a record; SQLite takes the JSON apart.
-const REDUCED: &str = "SELECT id, dataset, dataset_fingerprint, question_id, condition, model_name,
-        coalesce(json_extract(question, '$.extra'), '{}'), model, sampling,
-        json_extract(context, '$.short'), json_extract(parsed, '$.outcome'),
-        coalesce(json_extract(parsed, '$.notes'), '[]'), json_extract(scores, '$.counts'),
-        json_extract(scores, '$.judge')
-    FROM replies WHERE run = ?1 ORDER BY id";
+/// A record without its long texts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunEntry {
+    /// Row id.
+    pub id: i64,
+    /// SHA-256 of the dataset's files.
+    pub dataset_fingerprint: String,
+    /// The question.
+    pub question_id: String,
+    /// What was asked for.
+    pub condition: Condition,
+    /// Name of the model.
+    pub model_name: String,
+    /// Sampling settings.
+    pub sampling: Value,
+    /// The outcome of the reply as read, or `failed:KIND` for a call that gave none.
+    pub outcome: String,
+}
+
+impl RunEntry {
+    /// The outcome of the reply; `None` for a failed call.
+    pub fn reply_outcome(&self) -> Option<Outcome> {
+        serde_json::from_value(Value::String(self.outcome.clone())).ok()
+    }
+
+    /// The kind of failure, such as `rate_limited`; `None` for a reply.
+    pub fn failure_kind(&self) -> Option<&str> {
+        self.outcome.strip_prefix("failed:")
+    }
+}
+
+/// How many records of a run have the same condition, model, sampling and outcome.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunGroup {
+    /// Name of the dataset.
+    pub dataset: String,
+    /// SHA-256 of its files.
+    pub dataset_fingerprint: String,
+    /// Name of the model.
+    pub model_name: String,
+    /// Everything that is known of the model.
+    pub model: Value,
+    /// The model's name as the server reported it.
+    pub reported_model: Option<String>,
+    /// Sampling settings.
+    pub sampling: Value,
+    /// What was asked for.
+    pub condition: Condition,
+    /// The outcome of the reply as read, or `failed:KIND`.
+    pub outcome: String,
+    /// Records.
+    pub records: u64,
+    /// Contexts with fewer documents than asked for.
+    pub short: u64,
+    /// Time of the first record: UTC, RFC 3339.
+    pub first_at: String,
+    /// Time of the last record.
+    pub last_at: String,
+}
 
 impl Store {
-    /// The askings of a run, reduced to what reports need, oldest first; `None` for an unknown run.
+    /// All records of a run without their long texts, in stored order; none for an unknown run.
     ///
     /// # Errors
-    /// [`StoreError`] when the database can't be read, or names the record that has a reply but no scores.
-    pub fn observations(&self, run: &str) -> Result<Option<Vec<Observation>>, StoreError> {
-        let read = || {
-            let connection = self.lock();
-            let known = connection
-                .query_row("SELECT 1 FROM runs WHERE name = ?1", params![run], |_| {
-                    Ok(())
+    /// [`StoreError`] when the database can't be read.
+    pub fn entries_of_run(&self, run: &str) -> Result<Vec<RunEntry>, StoreError> {
+        self.read_rows(
+            "SELECT id, dataset_fingerprint, question_id, condition, model_name, sampling, outcome
+             FROM replies WHERE run = ?1 ORDER BY id",
+            params![run],
+            |row| {
+                Ok(RunEntry {
+                    id: row.get(0)?,
+                    dataset_fingerprint: row.get(1)?,
+                    question_id: row.get(2)?,
+                    condition: parse(row, 3)?,
+                    model_name: row.get(4)?,
+                    sampling: parse(row, 5)?,
+                    outcome: row.get(6)?,
                 })
-                .optional()?;
-            if known.is_none() {
-                return Ok(None);
-            }
-            let mut names = Names::default();
-            let run: Arc<str> = Arc::from(run);
-            let mut statement = connection.prepare_cached(REDUCED)?;
-            let rows = statement.query_map(params![run], |row| reduced(row, &run, &mut names))?;
-            rows.collect::<rusqlite::Result<Vec<_>>>().map(Some)
-        };
-        let read: rusqlite::Result<Option<Vec<Observation>>> = read();
-        let found = read.map_err(|error| self.describe(&error))?;
-        let unscored = found
-            .iter()
-            .flatten()
-            .find(|asking| asking.is_available() && asking.counts.is_empty());
-        match unscored {
-            Some(asking) => Err(StoreError(format!(
-                "record {} of the run \"{run}\" has a reply but no scores; `medrgb rescore --run {run}` scores it",
-                asking.id
-            ))),
-            None => Ok(found),
-        }
-    }
-}
-
-/// Each text once in memory, however often it comes.
-#[derive(Default)]
-struct Names(HashMap<String, Arc<str>>);
-
-impl Names {
-    fn get(&mut self, name: String) -> Arc<str> {
-        let shared = self.0.entry(name);
-        let make = |name: &String| Arc::from(name.as_str());
-        shared.or_insert_with_key(make).clone()
-    }
-
-    fn column(&mut self, row: &Row<'_>, column: usize) -> rusqlite::Result<Arc<str>> {
-        Ok(self.get(row.get(column)?))
-    }
-}
-
-/// What is read of a question's own fields.
-#[derive(Deserialize)]
-struct Extra {
-    #[serde(default)]
-    documents: Value,
-    #[serde(default)]
-    dataset: Value,
-}
-
-fn reduced(row: &Row<'_>, run: &Arc<str>, names: &mut Names) -> rusqlite::Result<Observation> {
-    let extra: Extra = parse(row, 6)?;
-    let model: Value = parse(row, 7)?;
-    let mut sampling: Map<String, Value> = match parse(row, 8)? {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    };
-    let sampling_seed = sampling.shift_remove("seed").and_then(|seed| seed.as_u64());
-    let detail = model.get("detail").cloned().unwrap_or_default();
-    if !detail.is_null() {
-        sampling.insert("model".to_owned(), detail);
-    }
-    let caution = model.get("caution").and_then(Value::as_str);
-    let outcome: Option<String> = row.get(10)?;
-    let counts: Option<String> = row.get(12)?;
-    Ok(Observation {
-        id: row.get(0)?,
-        run: run.clone(),
-        dataset: names.column(row, 1)?,
-        fingerprint: names.column(row, 2)?,
-        own_documents: extra.documents.as_str() == Some(MEDRGB_DOCUMENTS),
-        set: extra.dataset.as_str().map(|set| names.get(set.to_owned())),
-        question: names.column(row, 3)?,
-        model: names.column(row, 5)?,
-        caution: caution.map(|caution| names.get(caution.to_owned())),
-        settings: names.get(Value::Object(sampling).to_string()),
-        sampling_seed,
-        condition: parse(row, 4)?,
-        short: row.get::<_, Option<bool>>(9)?.unwrap_or(false),
-        outcome: outcome
-            .map(|name| read::<Outcome>(10, &format!("\"{name}\"")))
-            .transpose()?,
-        counts: match counts {
-            Some(json) => read::<BTreeMap<Metric, Ratio>>(12, &json)?,
-            None => BTreeMap::new(),
-        },
-        judge: row
-            .get::<_, Option<String>>(13)?
-            .map(|judge| names.get(judge)),
-        notes: parse(row, 11)?,
-    })
-}
-
-fn read<T: serde::de::DeserializeOwned>(column: usize, json: &str) -> rusqlite::Result<T> {
-    serde_json::from_str(json).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(
-            column,
-            rusqlite::types::Type::Text,
-            Box::new(error),
+            },
         )
-    })
+    }
+
+    /// The scores of a record, and whether its context is short; `None` for an unknown id.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database can't be read.
+    pub fn scores_of(&self, id: i64) -> Result<Option<(Option<Scores>, bool)>, StoreError> {
+        let mut rows = self.read_rows(
+            "SELECT scores, coalesce(json_extract(context, '$.short'), 0) FROM replies WHERE id = ?1",
+            params![id],
+            |row| Ok((parse(row, 0)?, row.get(1)?)),
+        )?;
+        Ok(rows.pop())
+    }
+
+    /// What a run holds, grouped by condition, model, sampling and outcome.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database can't be read.
+    pub fn groups_of_run(&self, run: &str) -> Result<Vec<RunGroup>, StoreError> {
+        self.read_rows(
+            "SELECT dataset, dataset_fingerprint, model_name, model, reported, sampling, condition,
+                outcome, count(*), sum(short), min(created_at), max(created_at)
+             FROM (SELECT *, json_extract(reply, '$.reported_model') AS reported,
+                    coalesce(json_extract(context, '$.short'), 0) AS short
+                FROM replies WHERE run = ?1)
+             GROUP BY dataset, dataset_fingerprint, model, reported, sampling, condition, outcome
+             ORDER BY min(id)",
+            params![run],
+            |row| {
+                Ok(RunGroup {
+                    dataset: row.get(0)?,
+                    dataset_fingerprint: row.get(1)?,
+                    model_name: row.get(2)?,
+                    model: parse(row, 3)?,
+                    reported_model: row.get(4)?,
+                    sampling: parse(row, 5)?,
+                    condition: parse(row, 6)?,
+                    outcome: row.get(7)?,
+                    records: count(row, 8)?,
+                    short: count(row, 9)?,
+                    first_at: row.get(10)?,
+                    last_at: row.get(11)?,
+                })
+            },
+        )
+    }
+
+    /// Row ids of a run's records in stored order: for reading them one by one.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database can't be read.
+    pub fn ids_of_run(&self, run: &str) -> Result<Vec<i64>, StoreError> {
+        self.read_rows(
+            "SELECT id FROM replies WHERE run = ?1 ORDER BY id",
+            params![run],
+            |row| row.get(0),
+        )
+    }
+
+    /// Whether the store holds this very record already, whatever its row id.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database can't be read.
+    pub fn holds(&self, record: &ReplyRecord) -> Result<bool, StoreError> {
+        let alike = self.select(
+            "WHERE dataset_fingerprint = ?1 AND question_id = ?2 AND run = ?3 AND created_at = ?4",
+            params![
+                record.dataset_fingerprint,
+                record.question.id,
+                record.run,
+                record.created_at
+            ],
+        )?;
+        Ok(alike.into_iter().any(|held| {
+            held == ReplyRecord {
+                id: held.id,
+                ..record.clone()
+            }
+        }))
+    }
+
+    fn read_rows<T>(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let rows = || {
+            let connection = self.lock();
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map(values, read)?;
+            rows.collect::<rusqlite::Result<Vec<T>>>()
+        };
+        let rows: rusqlite::Result<Vec<T>> = rows();
+        rows.map_err(|error| self.describe(&error))
+    }
 }

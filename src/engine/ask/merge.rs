@@ -34,7 +34,7 @@ impl Merger {
                 Delta::Text(text) => received.text.push_str(text),
                 Delta::Reasoning(text) => received.reasoning.push_str(text),
                 Delta::Restart => *received = Received::default(),
-                Delta::Status(_) => {}
+                Delta::Status(_) | Delta::Retry { .. } => {}
             }
         }
         self.with(|queue| merge(queue, delta));
@@ -82,6 +82,8 @@ fn merge(queue: &mut VecDeque<AskEvent>, delta: Delta) {
         (Delta::Text(text), _) => queue.push_back(AskEvent::Text(text)),
         (Delta::Reasoning(text), _) => queue.push_back(AskEvent::Reasoning(text)),
         (Delta::Status(status), _) => queue.push_back(AskEvent::Status(status)),
+        // Who watches sees the status that comes with it.
+        (Delta::Retry { .. }, _) => {}
         (Delta::Restart, _) => {
             queue.retain(|event| !matches!(event, AskEvent::Text(_) | AskEvent::Reasoning(_)));
             queue.push_back(AskEvent::Restart);

@@ -173,6 +173,10 @@ impl HttpModel {
         let delay = retry::delay(&self.settings.retry, retry, fault.retry_after);
         let why = fault::presentable(&fault.what, &self.redactor);
         tracing::info!(model = %self.settings.name, retry, ?delay, %why, "attempt failed");
+        on_delta(Delta::Retry {
+            kind: fault.kind,
+            status: fault.status,
+        });
         on_delta(Delta::Status(format!(
             "retry {retry} of {} in {:.1} s: the server {why}",
             self.settings.retry.retries,

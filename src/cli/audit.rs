@@ -1,0 +1,270 @@
+//! `medrgb audit`.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use serde_json::json;
+
+use crate::cli::Failure;
+use crate::cli::common::{Environment, say_json, templates, variable, write_out};
+use crate::cli::condition::open_dataset;
+use crate::cli::grid::GridArgs;
+use crate::cli::progress::Line;
+use crate::config::ModelConfig;
+use crate::domain::context::Condition;
+use crate::domain::text::{clean, collapse};
+use crate::engine::audit::{Audit, AuditedCondition, Finding, FindingKind, audit};
+use crate::engine::survey::{Room, Space};
+use crate::model::select::{Selected, resolve, sampling};
+
+/// Examples of each finding that the text form shows.
+const EXAMPLES_SHOWN: usize = 3;
+
+/// Arguments of `medrgb audit`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  medrgb audit --dataset FOLDER
+      the paper's grid: instances, shortfalls, predicted tokens, and what is odd about the documents
+  medrgb audit --dataset FOLDER --scenario robustness --docs 5,10 --model gpt-4o-mini --json
+      one JSON object, with the model's window and, where the config has its prices, the predicted cost
+
+No model is called. Findings are no failure: the exit code is 0.")]
+pub struct Args {
+    /// Which contexts.
+    #[command(flatten)]
+    pub grid: GridArgs,
+
+    /// The model whose window and prices count; as for ask
+    #[arg(long, short = 'm', value_name = "MODEL")]
+    pub model: Option<String>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`] with one clear sentence.
+pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
+    let conditions = args.grid.conditions()?;
+    let room = room(&args, environment)?;
+    let templates = templates(environment.config.prompts.as_ref())?;
+    let dataset = open_dataset(args.grid.dataset.as_deref())?;
+    let space = Space {
+        dataset: &dataset,
+        templates: &templates,
+        conditions: &conditions.kept,
+        questions: args.grid.questions(),
+    };
+    let started = Instant::now();
+    let line = Line::new();
+    let total = space.question_count();
+    let audit = audit(&space, room, &|done| {
+        let _ = line.at("auditing", done, total);
+    })
+    .map_err(Failure::failed)?;
+    drop(line);
+    let price = args
+        .model
+        .as_ref()
+        .and_then(|name| environment.config.models.get(name));
+    let cost = Cost::of(totals(&audit), room.max_tokens, price);
+    if args.json {
+        let mut value = serde_json::to_value(&audit).map_err(Failure::failed)?;
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("dataset".into(), json!(dataset.name));
+            fields.insert("dataset_fingerprint".into(), json!(dataset.fingerprint));
+            fields.insert("records_left_out".into(), json!(dataset.problems.len()));
+            fields.insert("left_out".into(), left_out(&conditions.left_out));
+            fields.insert("instances".into(), json!(totals(&audit).0));
+            fields.insert("prompt_tokens".into(), json!(totals(&audit).1));
+            fields.insert("cost_usd".into(), cost.json());
+            fields.insert("seconds".into(), json!(started.elapsed().as_secs_f64()));
+        }
+        return say_json(&value);
+    }
+    let mut out = format!(
+        "{}: {} questions, {} signal documents, {} adversarial versions\n\n",
+        clean(&dataset.name),
+        audit.questions,
+        audit.signal_documents,
+        audit.counterfactuals
+    );
+    write_conditions(&mut out, &audit, cost);
+    write_findings(&mut out, &audit);
+    write_out(&out)
+}
+
+/// Window and reply tokens of the model that is named, if any.
+fn room(args: &Args, environment: &Environment) -> Result<Room, Failure> {
+    let config = &environment.config;
+    let Some(name) = &args.model else {
+        return Ok(Room {
+            window: None,
+            max_tokens: config.max_tokens,
+        });
+    };
+    let window = match resolve(name, None, config, &variable).map_err(Failure::failed)? {
+        Selected::Http(settings) => settings.window,
+        Selected::Embedded(spec) => spec.window,
+        Selected::Replay(_) => None,
+    };
+    Ok(Room {
+        window,
+        max_tokens: sampling(name, config).max_tokens,
+    })
+}
+
+/// Instances and predicted prompt tokens of all conditions.
+fn totals(audit: &Audit) -> (usize, u64) {
+    let counts = || audit.conditions.iter().map(|audited| &audited.counts);
+    (
+        counts().map(|counts| counts.instances).sum(),
+        counts().map(|counts| counts.prompt_tokens).sum(),
+    )
+}
+
+/// The cells of a grid that are left out, as JSON.
+pub(super) fn left_out(
+    cells: &[(Condition, crate::domain::context::ComposeError)],
+) -> serde_json::Value {
+    cells
+        .iter()
+        .map(|(cell, why)| {
+            json!({"scenario": cell.scenario, "docs": cell.docs, "p": cell.p, "why": why.to_string()})
+        })
+        .collect()
+}
+
+/// Predicted dollars.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Cost {
+    /// For the prompts; `None` where no price is known.
+    prompt: Option<f64>,
+    /// For replies that all use up their tokens: an upper bound.
+    reply_at_most: Option<f64>,
+}
+
+impl Cost {
+    /// The cost of so many instances and prompt tokens by the prices of the config (dollars per million).
+    pub(super) fn of(
+        (instances, prompt_tokens): (usize, u64),
+        max_tokens: u32,
+        model: Option<&ModelConfig>,
+    ) -> Cost {
+        let reply_tokens = instances as f64 * f64::from(max_tokens);
+        Cost {
+            prompt: model
+                .and_then(|model| model.price_in)
+                .map(|price| prompt_tokens as f64 * price / 1e6),
+            reply_at_most: model
+                .and_then(|model| model.price_out)
+                .map(|price| reply_tokens * price / 1e6),
+        }
+    }
+
+    pub(super) fn json(self) -> serde_json::Value {
+        json!({"prompt": self.prompt, "reply_at_most": self.reply_at_most})
+    }
+
+    /// For people; empty where no price is known.
+    pub(super) fn words(self) -> String {
+        let dollars = |cost: Option<f64>| cost.map(|cost| format!("${cost:.2}"));
+        match (dollars(self.prompt), dollars(self.reply_at_most)) {
+            (Some(prompt), Some(reply)) => {
+                format!(", about {prompt} for them and at most {reply} for the replies")
+            }
+            (Some(prompt), None) => format!(", about {prompt} for them"),
+            (None, Some(reply)) => format!(", at most {reply} for the replies"),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+fn write_conditions(out: &mut String, audit: &Audit, cost: Cost) {
+    let _ = writeln!(
+        out,
+        "{:<12} {:>4} {:>4} {:>9} {:>7} {:>7} {:>8} {:>12} {:>8} {:>7} {:>9} {:>9}",
+        "scenario",
+        "n",
+        "p",
+        "instances",
+        "without",
+        "short",
+        "overflow",
+        "tokens",
+        "longest",
+        "noise",
+        "with gold",
+        "with sub"
+    );
+    for AuditedCondition {
+        counts,
+        noise_documents,
+        noise_with_gold_option,
+        noise_with_sub_answer,
+    } in &audit.conditions
+    {
+        let _ = writeln!(
+            out,
+            "{:<12} {:>4} {:>4} {:>9} {:>7} {:>7} {:>8} {:>12} {:>8} {:>7} {:>9} {:>9}",
+            counts.condition.scenario.name(),
+            counts.condition.docs,
+            percent(&counts.condition),
+            counts.instances,
+            counts.nothing_to_use,
+            counts.short,
+            counts.overflow,
+            counts.prompt_tokens,
+            counts.largest_prompt,
+            noise_documents,
+            noise_with_gold_option,
+            noise_with_sub_answer,
+        );
+    }
+    let (instances, tokens) = totals(audit);
+    let _ = writeln!(
+        out,
+        "\n{instances} instances with about {tokens} prompt tokens{}",
+        cost.words()
+    );
+    out.push_str(
+        "without: questions that have nothing to compose from; short: fewer documents than asked for;\n\
+         overflow: too long for the model's window (--model); with gold, with sub: noise documents that contain\n\
+         the right option's text, or the true answer to a sub-question of their context\n",
+    );
+}
+
+/// p of a condition; standard has none.
+pub(super) fn percent(condition: &Condition) -> String {
+    match condition.scenario {
+        crate::domain::context::Scenario::Standard => "-".to_owned(),
+        _ => condition.p.to_string(),
+    }
+}
+
+fn write_findings(out: &mut String, audit: &Audit) {
+    out.push('\n');
+    for kind in FindingKind::ALL {
+        let count = audit.found.get(&kind).copied().unwrap_or(0);
+        let _ = writeln!(out, "{:>7}  {}", count, kind.words());
+        let examples = audit.findings.iter().filter(|found| found.kind == kind);
+        for found in examples.take(EXAMPLES_SHOWN) {
+            let _ = writeln!(out, "         {}", example(found));
+        }
+    }
+}
+
+fn example(found: &Finding) -> String {
+    let mut text = format!("question {}", found.question_id);
+    if !found.document.is_empty() {
+        let _ = write!(text, ", document {}", found.document);
+    }
+    if !found.detail.is_empty() {
+        let _ = write!(text, ": {}", found.detail);
+    }
+    collapse(&clean(&text))
+}

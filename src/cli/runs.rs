@@ -1,0 +1,495 @@
+//! `medrgb runs`.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::cli::Failure;
+use crate::cli::audit::percent;
+use crate::cli::common::{Environment, note, say, say_json, write_out};
+use crate::data::store::{
+    RECORD_VERSION, ReplyRecord, RunGroup, RunLock, RunSummary, Store, StoreError, logbook,
+};
+use crate::domain::plan::ConditionKey;
+use crate::domain::text::{clean, collapse};
+use crate::engine::models::store_file;
+
+/// Problems of an imported file that are written out.
+const PROBLEMS_SHOWN: usize = 5;
+
+/// Arguments of `medrgb runs`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: Action,
+}
+
+/// What can be done with stored runs.
+#[derive(Debug, clap::Subcommand)]
+pub enum Action {
+    /// List all runs, the newest first.
+    List {
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what a run holds and how it was made.
+    Show {
+        /// Name of the run.
+        run: String,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove a run with all its replies.
+    Rm {
+        /// Name of the run.
+        run: String,
+        /// Do not ask.
+        #[arg(long, short = 'y')]
+        yes: bool,
+    },
+    /// Write a run's records into a file, one JSON object per line.
+    Export {
+        /// Name of the run.
+        run: String,
+        /// The file; it is replaced if it is there.
+        #[arg(long, short = 'o', value_name = "FILE")]
+        out: PathBuf,
+    },
+    /// Read records that `export` has written, or a reply that could not be stored (`unsaved-….json`).
+    Import {
+        /// The file.
+        file: PathBuf,
+        /// Put all records into this run instead of their own.
+        #[arg(long, value_name = "NAME", value_parser = super::ask::run_name)]
+        run: Option<String>,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`] with one clear sentence.
+pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
+    let path = store_file(&environment.paths);
+    match args.action {
+        Action::List { json } => list(&path, json),
+        Action::Show { run, json } => show(&path, &run, json),
+        Action::Rm { run, yes } => remove(&path, &run, yes),
+        Action::Export { run, out } => export(&path, &run, &out),
+        Action::Import { file, run, json } => import(&path, &file, run.as_deref(), json),
+    }
+}
+
+/// The store, without making one where none is.
+fn open(path: &Path) -> Result<Option<Store>, Failure> {
+    match path.exists() {
+        true => Store::open(path).map(Some).map_err(Failure::failed),
+        false => Ok(None),
+    }
+}
+
+/// The store and a run that it holds.
+fn open_run(path: &Path, run: &str) -> Result<(Store, RunSummary), Failure> {
+    let store = open(path)?.ok_or_else(|| unknown(path, run, &[]))?;
+    let runs = store.runs().map_err(Failure::failed)?;
+    match runs.iter().find(|summary| summary.name == run) {
+        Some(summary) => Ok((store, summary.clone())),
+        None => Err(unknown(path, run, &runs)),
+    }
+}
+
+fn unknown(path: &Path, run: &str, runs: &[RunSummary]) -> Failure {
+    let mut names: Vec<&str> = runs.iter().map(|summary| summary.name.as_str()).collect();
+    names.sort_by(|a, b| strsim::jaro_winkler(b, run).total_cmp(&strsim::jaro_winkler(a, run)));
+    let known = match names.is_empty() {
+        true => "it holds no run yet".to_owned(),
+        false => format!(
+            "it holds \"{}\"",
+            names[..names.len().min(5)].join("\", \"")
+        ),
+    };
+    Failure::Failed(format!(
+        "the store {} has no run \"{run}\"; {known}",
+        path.display()
+    ))
+}
+
+fn list(path: &Path, json: bool) -> Result<(), Failure> {
+    let runs = match open(path)? {
+        Some(store) => store.runs().map_err(Failure::failed)?,
+        None => Vec::new(),
+    };
+    if json {
+        return say_json(&json!({ "store": path, "runs": runs }));
+    }
+    if runs.is_empty() {
+        return say(&format!("no run is stored in {}", path.display()));
+    }
+    for run in &runs {
+        let failures = match run.failures {
+            0 => String::new(),
+            count => format!(", {count} failed calls"),
+        };
+        say(&collapse(&clean(&format!(
+            "{}: {} replies{failures}, {} questions of {}, {}, {}, last {}",
+            run.name,
+            run.replies,
+            run.questions,
+            run.datasets.join(", "),
+            run.models.join(", "),
+            run.scenarios.join(", "),
+            run.updated_at.as_deref().unwrap_or(&run.created_at),
+        ))))?;
+    }
+    Ok(())
+}
+
+/// What is different among a run's groups in one respect, in order of appearance.
+fn distinct<T: PartialEq>(groups: &[RunGroup], of: impl Fn(&RunGroup) -> Option<T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for value in groups.iter().filter_map(of) {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    seen
+}
+
+/// A condition of a dataset and model, with its records by outcome.
+struct Cell<'a> {
+    group: &'a RunGroup,
+    outcomes: BTreeMap<&'a str, u64>,
+    short: u64,
+}
+
+fn cells(groups: &[RunGroup]) -> Vec<Cell<'_>> {
+    let mut cells: Vec<Cell<'_>> = Vec::new();
+    for group in groups {
+        let same = |other: &RunGroup| {
+            ConditionKey::of(&other.condition) == ConditionKey::of(&group.condition)
+                && other.dataset_fingerprint == group.dataset_fingerprint
+                && other.model_name == group.model_name
+                && other.sampling == group.sampling
+        };
+        let known = cells.iter().position(|cell| same(cell.group));
+        let at = known.unwrap_or_else(|| {
+            cells.push(Cell {
+                group,
+                outcomes: BTreeMap::new(),
+                short: 0,
+            });
+            cells.len() - 1
+        });
+        let cell = &mut cells[at];
+        *cell.outcomes.entry(&group.outcome).or_default() += group.records;
+        cell.short += group.short;
+    }
+    let order = |cell: &Cell<'_>| {
+        let condition = &cell.group.condition;
+        (
+            cell.group.dataset.clone(),
+            cell.group.model_name.clone(),
+            condition.scenario,
+            condition.docs,
+        )
+    };
+    cells.sort_by(|a, b| {
+        let by_p = || a.group.condition.p.total_cmp(&b.group.condition.p);
+        order(a).cmp(&order(b)).then_with(by_p)
+    });
+    cells
+}
+
+fn show(path: &Path, run: &str, json: bool) -> Result<(), Failure> {
+    let (store, summary) = open_run(path, run)?;
+    let groups = store.groups_of_run(run).map_err(Failure::failed)?;
+    let sweeps = logbook(path, run).map_err(Failure::failed)?;
+    let datasets = distinct(&groups, |group| {
+        Some((group.dataset.clone(), group.dataset_fingerprint.clone()))
+    });
+    let models = distinct(&groups, |group| Some(group.model.clone()));
+    let reported = distinct(&groups, |group| group.reported_model.clone());
+    let sampling = distinct(&groups, |group| Some(group.sampling.clone()));
+    if json {
+        let cells: Vec<Value> = cells(&groups).iter().map(cell_json).collect();
+        let datasets: Vec<Value> = datasets
+            .iter()
+            .map(|(name, fingerprint)| json!({"name": name, "fingerprint": fingerprint}))
+            .collect();
+        return say_json(&json!({
+            "run": summary.name, "store": path, "record_version": RECORD_VERSION,
+            "created_at": summary.created_at, "updated_at": summary.updated_at,
+            "replies": summary.replies, "failures": summary.failures, "questions": summary.questions,
+            "datasets": datasets, "models": models, "reported_models": reported, "sampling": sampling,
+            "sweeps": sweeps, "conditions": cells,
+        }));
+    }
+    let mut out = format!(
+        "run       {}\nbegun     {}\nlast      {}\nholds     {} replies and {} failed calls about {} questions\n",
+        summary.name,
+        summary.created_at,
+        summary.updated_at.as_deref().unwrap_or("-"),
+        summary.replies,
+        summary.failures,
+        summary.questions,
+    );
+    for (name, fingerprint) in &datasets {
+        let _ = writeln!(out, "dataset   {name}, sha256 {fingerprint}");
+    }
+    for model in &models {
+        let text = |key: &str| model.get(key).and_then(Value::as_str).unwrap_or("-");
+        let _ = writeln!(out, "model     {} ({})", text("name"), text("detail"));
+    }
+    for name in &reported {
+        let _ = writeln!(out, "          the server calls it {name}");
+    }
+    for sampling in &sampling {
+        let _ = writeln!(out, "sampling  {sampling}");
+    }
+    for sweep in &sweeps {
+        let text = |key: &str| sweep.get(key).and_then(Value::as_str).unwrap_or("-");
+        let _ = writeln!(
+            out,
+            "sweep     {} by {} on {}",
+            text("started_at"),
+            text("program"),
+            text("machine")
+        );
+    }
+    out.push('\n');
+    for cell in cells(&groups) {
+        let _ = writeln!(out, "{}", cell_line(&cell));
+    }
+    write_out(&clean(&out))
+}
+
+fn cell_json(cell: &Cell<'_>) -> Value {
+    let RunGroup {
+        dataset,
+        model_name,
+        condition,
+        ..
+    } = cell.group;
+    json!({
+        "dataset": dataset, "model": model_name, "condition": condition,
+        "records": cell.outcomes.values().sum::<u64>(), "short": cell.short, "outcomes": cell.outcomes,
+    })
+}
+
+fn cell_line(cell: &Cell<'_>) -> String {
+    let condition = &cell.group.condition;
+    let outcomes: Vec<String> = cell
+        .outcomes
+        .iter()
+        .map(|(outcome, count)| format!("{count} {outcome}"))
+        .collect();
+    format!(
+        "{:<12} n {:<4} p {:<4} seed {} {} {}: {}",
+        condition.scenario.name(),
+        condition.docs,
+        percent(condition),
+        condition.seed,
+        condition.mode,
+        condition.source.name(),
+        outcomes.join(", ")
+    )
+}
+
+fn remove(path: &Path, run: &str, yes: bool) -> Result<(), Failure> {
+    let (store, summary) = open_run(path, run)?;
+    let mut lock = RunLock::take(path, run).map_err(Failure::failed)?;
+    let records = summary.replies + summary.failures;
+    if !yes && !confirmed(run, records)? {
+        return Err(Failure::Failed("nothing was removed".to_owned()));
+    }
+    let removed = store.remove_run(run).map_err(Failure::failed)?;
+    lock.forget().map_err(Failure::failed)?;
+    note(&format!(
+        "removed the run \"{}\" with {} records",
+        clean(run),
+        removed.unwrap_or(0)
+    ));
+    Ok(())
+}
+
+/// Asks on a terminal.
+fn confirmed(run: &str, records: u64) -> Result<bool, Failure> {
+    if !std::io::stdin().is_terminal() {
+        return Err(Failure::Usage(format!(
+            "removing the run \"{run}\" with {records} records can't be undone; say --yes"
+        )));
+    }
+    note(&format!(
+        "Remove the run \"{}\" with {records} records for good? Type yes:",
+        clean(run)
+    ));
+    let mut answer = String::new();
+    std::io::stdin()
+        .read_line(&mut answer)
+        .map_err(Failure::failed)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+fn export(path: &Path, run: &str, out: &Path) -> Result<(), Failure> {
+    let (store, _) = open_run(path, run)?;
+    let failed = |error: std::io::Error| {
+        Failure::Failed(format!(
+            "{} can't be written: {error}; choose another place",
+            out.display()
+        ))
+    };
+    let folder = match out.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    let mut writer = BufWriter::new(file);
+    let ids = store.ids_of_run(run).map_err(Failure::failed)?;
+    let mut count = 0usize;
+    for id in ids {
+        // One by one, so that a large run needs no memory.
+        let Some(record) = store.get(id).map_err(Failure::failed)? else {
+            continue;
+        };
+        let mut line = serde_json::to_value(&record).map_err(Failure::failed)?;
+        if let Some(fields) = line.as_object_mut() {
+            fields.shift_insert(0, "version".to_owned(), json!(RECORD_VERSION));
+            fields.shift_remove("id");
+        }
+        writeln!(writer, "{line}").map_err(failed)?;
+        count += 1;
+    }
+    let file = writer
+        .into_inner()
+        .map_err(|error| failed(error.into_error()))?;
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(out).map_err(|error| failed(error.error))?;
+    note(&format!(
+        "wrote {count} records of the run \"{}\" to {}",
+        clean(run),
+        out.display()
+    ));
+    Ok(())
+}
+
+/// What became of the records of a file.
+#[derive(Debug, Default)]
+struct Imported {
+    records: Vec<ReplyRecord>,
+    held: usize,
+    problems: Vec<String>,
+}
+
+fn import(path: &Path, file: &Path, run: Option<&str>, json: bool) -> Result<(), Failure> {
+    let mut imported = read_records(file, run)?;
+    if imported.records.is_empty() {
+        return Err(Failure::Failed(match imported.problems.first() {
+            Some(first) => format!(
+                "{} holds no record that can be read; {first}",
+                file.display()
+            ),
+            None => format!("{} holds no record", file.display()),
+        }));
+    }
+    let store = Store::open(path).map_err(Failure::failed)?;
+    let mut runs: Vec<&str> = imported.records.iter().map(|r| r.run.as_str()).collect();
+    runs.sort_unstable();
+    runs.dedup();
+    let _locks = runs
+        .iter()
+        .map(|run| RunLock::take(path, run))
+        .collect::<Result<Vec<_>, StoreError>>()
+        .map_err(Failure::failed)?;
+    let mut new = Vec::new();
+    let mut lines = HashSet::new();
+    for record in std::mem::take(&mut imported.records) {
+        let line = serde_json::to_string(&record).map_err(Failure::failed)?;
+        let repeated = !lines.insert(Sha256::digest(line));
+        match repeated || store.holds(&record).map_err(Failure::failed)? {
+            true => imported.held += 1,
+            false => new.push(record),
+        }
+    }
+    store.insert_all(&new).map_err(Failure::failed)?;
+    for problem in imported.problems.iter().take(PROBLEMS_SHOWN) {
+        note(&format!("note: {}", clean(problem)));
+    }
+    if json {
+        return say_json(&json!({
+            "imported": new.len(), "already_there": imported.held, "unreadable": imported.problems.len(),
+        }));
+    }
+    say(&format!(
+        "{} records imported, {} were there already, {} can't be read",
+        new.len(),
+        imported.held,
+        imported.problems.len()
+    ))
+}
+
+/// Reads a file of records: JSON lines, or one object over several lines. A bad line is left out and said.
+fn read_records(path: &Path, run: Option<&str>) -> Result<Imported, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::Failed(format!("{} can't be read: {error}", path.display()))
+    };
+    let mut imported = Imported::default();
+    let mut reader = BufReader::new(File::open(path).map_err(failed)?);
+    let mut line = Vec::new();
+    let mut number = 0usize;
+    while reader.read_until(b'\n', &mut line).map_err(failed)? > 0 {
+        number += 1;
+        if number == 1 && line.trim_ascii() == b"{" {
+            // A reply that was saved beside the store: read on to the end.
+            while reader.read_until(b'\n', &mut line).map_err(failed)? > 0 {}
+        }
+        if !line.trim_ascii().is_empty() {
+            match record(&line) {
+                Ok(mut record) => {
+                    if let Some(run) = run {
+                        run.clone_into(&mut record.run);
+                    }
+                    imported.records.push(record);
+                }
+                Err(why) => imported
+                    .problems
+                    .push(format!("{}, line {number}: {why}", path.display())),
+            }
+        }
+        line.clear();
+    }
+    Ok(imported)
+}
+
+fn record(json: &[u8]) -> Result<ReplyRecord, String> {
+    let value: Value =
+        serde_json::from_slice(json).map_err(|error| format!("no JSON object ({error})"))?;
+    match value.get("version").and_then(Value::as_u64) {
+        Some(version) if version > u64::from(RECORD_VERSION) => Err(format!(
+            "the record has version {version}, but this program knows versions up to {RECORD_VERSION}; update the program"
+        )),
+        Some(_) => {
+            let mut record: ReplyRecord = serde_json::from_value(value)
+                .map_err(|error| format!("no record of a reply ({error})"))?;
+            record.id = 0;
+            if record.run.trim().is_empty() {
+                return Err("the record's \"run\" is empty".to_owned());
+            }
+            Ok(record)
+        }
+        None => Err(
+            "\"version\" is missing, so this is no record; expected a file that `medrgb runs export` has written"
+                .to_owned(),
+        ),
+    }
+}

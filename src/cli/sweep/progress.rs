@@ -1,0 +1,266 @@
+//! The progress of a sweep on standard error: one line that is rewritten on a terminal, now and then a line
+//! of its own elsewhere.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::cli::common::note;
+use crate::config::ModelConfig;
+use crate::engine::sweep::Progress;
+use crate::model::FailureKind;
+
+/// Time over which the rate is measured.
+const WINDOW: Duration = Duration::from_secs(30);
+
+/// Time between two lines where standard error is no terminal.
+const BETWEEN_LINES: Duration = Duration::from_secs(15);
+
+/// The same where nothing has ended in the meantime.
+const BETWEEN_EQUAL_LINES: Duration = Duration::from_secs(120);
+
+/// Shows progress.
+pub(super) struct Screen {
+    bar: Option<ProgressBar>,
+    rate: Rate,
+    prices: (Option<f64>, Option<f64>),
+    last_line: Instant,
+    /// Instances finished at the last line.
+    last_finished: usize,
+}
+
+impl Screen {
+    /// Dollars per million tokens come from `model`, if they are known.
+    pub(super) fn new(model: Option<&ModelConfig>) -> Screen {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template("{bar:20} {pos}/{len} {wide_msg}")
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
+            bar.set_style(style.progress_chars("=> "));
+            bar
+        });
+        Screen {
+            bar,
+            rate: Rate::default(),
+            prices: (
+                model.and_then(|model| model.price_in),
+                model.and_then(|model| model.price_out),
+            ),
+            last_line: Instant::now(),
+            last_finished: 0,
+        }
+    }
+
+    /// Shows how far the sweep is.
+    pub(super) fn show(&mut self, progress: &Progress) {
+        self.rate.note(progress.elapsed, progress.finished);
+        if let Some(bar) = &self.bar {
+            bar.set_length(progress.total as u64);
+            bar.set_position(progress.finished as u64);
+            bar.set_message(self.words(progress));
+            return;
+        }
+        let wait = match progress.finished == self.last_finished {
+            true => BETWEEN_EQUAL_LINES,
+            false => BETWEEN_LINES,
+        };
+        if self.last_line.elapsed() >= wait {
+            self.line(progress);
+        }
+    }
+
+    /// Leaves the last state on the screen.
+    pub(super) fn finish(&mut self, progress: &Progress) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+        if progress.total > 0 {
+            self.line(progress);
+        }
+    }
+
+    fn line(&mut self, progress: &Progress) {
+        self.last_line = Instant::now();
+        self.last_finished = progress.finished;
+        note(&format!(
+            "{} of {}, {}",
+            progress.finished,
+            progress.total,
+            self.words(progress)
+        ));
+    }
+
+    fn words(&self, progress: &Progress) -> String {
+        let left = progress.total - progress.finished;
+        let mut out = String::new();
+        if left == 0 || progress.in_flight == 0 {
+            let _ = write!(out, "{} altogether", duration(progress.elapsed));
+        } else if let Some(rate) = self.rate.per_second() {
+            let time = Duration::try_from_secs_f64(left as f64 / rate).unwrap_or(Duration::MAX);
+            let _ = write!(
+                out,
+                "{}, {} left, {} of {} under way",
+                per_time(rate),
+                duration(time),
+                progress.in_flight,
+                progress.limit
+            );
+        } else {
+            let _ = write!(out, "{} under way", progress.in_flight);
+        }
+        if !progress.failures.is_empty() {
+            let _ = write!(out, "; failed: {}", kinds(&progress.failures));
+        }
+        if progress.broken > 0 {
+            let _ = write!(out, "; broke off: {}", progress.broken);
+        }
+        if !progress.retries.is_empty() {
+            let _ = write!(out, "; tried again: {}", kinds(&progress.retries));
+        }
+        let _ = write!(
+            out,
+            "; tokens: {} in, {} out",
+            progress.prompt_tokens, progress.completion_tokens
+        );
+        if let Some(cost) = cost(self.prices, progress) {
+            let _ = write!(out, ", ${cost:.2}");
+        }
+        out
+    }
+}
+
+/// Dollars so far; `None` where a price is not known.
+fn cost((price_in, price_out): (Option<f64>, Option<f64>), progress: &Progress) -> Option<f64> {
+    let dollars =
+        progress.prompt_tokens as f64 * price_in? + progress.completion_tokens as f64 * price_out?;
+    Some(dollars / 1e6)
+}
+
+/// Counts by kind, such as `3 server, 1 network`.
+fn kinds<N: std::fmt::Display>(counts: &BTreeMap<FailureKind, N>) -> String {
+    let words: Vec<String> = counts
+        .iter()
+        .map(|(kind, count)| {
+            let name = serde_json::to_value(kind).unwrap_or_default();
+            format!(
+                "{count} {}",
+                name.as_str().unwrap_or("other").replace('_', " ")
+            )
+        })
+        .collect();
+    words.join(", ")
+}
+
+/// The rate over the last half minute; over the whole time where nothing has ended since.
+#[derive(Debug, Default)]
+struct Rate {
+    /// Times since the start and instances finished by then.
+    seen: VecDeque<(Duration, usize)>,
+}
+
+impl Rate {
+    fn note(&mut self, at: Duration, finished: usize) {
+        // A tenth of a second is fine enough, and keeps the list short.
+        let recent = self
+            .seen
+            .back()
+            .is_some_and(|(last, _)| at < *last + Duration::from_millis(100));
+        if recent {
+            return;
+        }
+        self.seen.push_back((at, finished));
+        while self
+            .seen
+            .get(1)
+            .is_some_and(|(second, _)| *second + WINDOW < at)
+        {
+            self.seen.pop_front();
+        }
+    }
+
+    fn per_second(&self) -> Option<f64> {
+        let (start, before) = *self.seen.front()?;
+        let (end, after) = *self.seen.back()?;
+        let rate = match after - before {
+            0 => after as f64 / end.as_secs_f64(),
+            finished => finished as f64 / (end - start).as_secs_f64(),
+        };
+        (rate.is_finite() && rate > 0.0).then_some(rate)
+    }
+}
+
+/// A rate in the unit that gives readable numbers.
+fn per_time(per_second: f64) -> String {
+    if per_second >= 1.0 {
+        format!("{per_second:.1}/s")
+    } else {
+        format!("{:.1}/min", per_second * 60.0)
+    }
+}
+
+/// A time to two units.
+fn duration(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        3_600..86_400 => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+        _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3_600),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_forgets_what_is_long_ago() {
+        let mut rate = Rate::default();
+        rate.note(Duration::ZERO, 0);
+        assert_eq!(rate.per_second(), None);
+        for second in 1..=100 {
+            // One a second, ten a second from the fiftieth on.
+            let done = if second <= 50 {
+                second
+            } else {
+                50 + (second - 50) * 10
+            };
+            rate.note(Duration::from_secs(second as u64), done);
+        }
+        assert_eq!(rate.per_second(), Some(10.0));
+        assert!(rate.seen.len() < 40);
+        // Nothing more ends: 550 in 200 seconds.
+        for second in 101..=200 {
+            rate.note(Duration::from_secs(second), 550);
+        }
+        assert_eq!(rate.per_second(), Some(2.75));
+    }
+
+    #[test]
+    fn words_name_what_matters() {
+        let screen = Screen::new(Some(&ModelConfig {
+            price_in: Some(2.0),
+            price_out: Some(8.0),
+            ..ModelConfig::default()
+        }));
+        let progress = Progress {
+            total: 10,
+            finished: 4,
+            in_flight: 2,
+            failures: BTreeMap::from([(FailureKind::RateLimited, 1)]),
+            retries: BTreeMap::from([(FailureKind::Server, 3)]),
+            prompt_tokens: 1_000_000,
+            completion_tokens: 500_000,
+            ..Progress::default()
+        };
+        assert_eq!(
+            screen.words(&progress),
+            "2 under way; failed: 1 rate limited; tried again: 3 server; tokens: 1000000 in, 500000 out, $6.00"
+        );
+        assert_eq!(duration(Duration::from_secs(3_700)), "1 h 1 min");
+        assert_eq!(per_time(0.05), "3.0/min");
+    }
+}

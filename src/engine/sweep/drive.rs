@@ -1,0 +1,324 @@
+//! Asking what is planned: as many calls at a time as the server bears, every reply stored before it counts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
+
+use crate::data::store::{ReplyRecord, Store};
+use crate::domain::plan::is_counted_reply;
+use crate::engine::ask::{AskRequest, ask};
+use crate::engine::survey::Place;
+use crate::engine::sweep::Sweep;
+use crate::engine::sweep::limiter::{Limiter, Permit};
+use crate::engine::sweep::slot::{Retries, Slot};
+use crate::model::FailureKind;
+
+/// Replies that may wait to be stored beyond the calls under way: storing that falls behind must slow down
+/// asking, or memory would fill.
+const MOST_WAITING: usize = 256;
+
+/// How often progress is told while nothing ends.
+const TICK: Duration = Duration::from_millis(500);
+
+/// Failures in a row, none of which will pass by itself, after which it is useless to go on.
+const MOST_LASTING: usize = 20;
+
+/// Stops a sweep.
+#[derive(Debug, Clone, Default)]
+pub struct Control {
+    /// No new calls; those under way finish.
+    pub stop: CancellationToken,
+    /// Stop the calls under way too; what has come of them is stored as interrupted.
+    pub now: CancellationToken,
+}
+
+/// How far a sweep is.
+#[derive(Debug, Clone, Default)]
+pub struct Progress {
+    /// Instances to be asked.
+    pub total: usize,
+    /// Instances asked and stored.
+    pub finished: usize,
+    /// Of these, replies that count.
+    pub replies: usize,
+    /// Of these, replies that broke off, or errors saved as replies: asked again when the sweep goes on.
+    pub broken: usize,
+    /// Of these, calls that gave no reply, by kind.
+    pub failures: BTreeMap<FailureKind, usize>,
+    /// What the last of them said.
+    pub last_failure: Option<String>,
+    /// Attempts that failed and were made again within a call, by kind.
+    pub retries: BTreeMap<FailureKind, u64>,
+    /// Prompt tokens as the backend reports them.
+    pub prompt_tokens: u64,
+    /// Reply tokens as the backend reports them.
+    pub completion_tokens: u64,
+    /// Calls under way.
+    pub in_flight: usize,
+    /// How many there may be now.
+    pub limit: usize,
+    /// The most calls that were under way at a time.
+    pub most_in_flight: usize,
+    /// Time since the start.
+    pub elapsed: Duration,
+}
+
+/// Why a sweep ended early.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stopped {
+    /// The user asked for it.
+    ByUser,
+    /// Call after call failed: the last failure.
+    GivenUp(String),
+    /// A reply could not be stored: why, and where it is kept instead.
+    NotStored(String),
+}
+
+/// How a sweep ended.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    /// The last progress.
+    pub progress: Progress,
+    /// Why it ended early; `None` where everything was asked.
+    pub stopped: Option<Stopped>,
+}
+
+/// Asks what is planned and stores every reply in the sweep's run. `on_progress` is told after every reply and
+/// now and then.
+pub async fn drive(
+    sweep: &Sweep,
+    todo: &[Place],
+    store: &Store,
+    control: &Control,
+    on_progress: &mut (dyn FnMut(&Progress) + Send),
+) -> Ended {
+    let mut driver = Driver {
+        sweep,
+        store,
+        control,
+        limiter: Limiter::new(sweep.ceiling()),
+        retries: Retries::default(),
+        tasks: JoinSet::new(),
+        progress: Progress {
+            total: todo.len(),
+            ..Progress::default()
+        },
+        streak: Streak::default(),
+        stopped: None,
+        started: Instant::now(),
+    };
+    driver.run(todo, on_progress).await;
+    if control.now.is_cancelled() {
+        driver.stopped.get_or_insert(Stopped::ByUser);
+    }
+    driver.observe();
+    on_progress(&driver.progress);
+    Ended {
+        progress: driver.progress,
+        stopped: driver.stopped,
+    }
+}
+
+/// A record that is stored, or why it could not be.
+type Stored = Result<Box<ReplyRecord>, String>;
+
+struct Driver<'a> {
+    sweep: &'a Sweep,
+    store: &'a Store,
+    control: &'a Control,
+    limiter: Arc<Limiter>,
+    retries: Retries,
+    tasks: JoinSet<Stored>,
+    progress: Progress,
+    streak: Streak,
+    stopped: Option<Stopped>,
+    started: Instant,
+}
+
+impl Driver<'_> {
+    async fn run(&mut self, todo: &[Place], on_progress: &mut (dyn FnMut(&Progress) + Send)) {
+        let mut waiting = todo.iter();
+        let mut next = waiting.next();
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let most_tasks = self.sweep.ceiling() + MOST_WAITING;
+        loop {
+            if self.stopped.is_some() {
+                next = None;
+            }
+            if next.is_none() && self.tasks.is_empty() {
+                return;
+            }
+            tokio::select! {
+                biased;
+                () = self.control.stop.cancelled(), if next.is_some() => {
+                    self.stopped = Some(Stopped::ByUser);
+                }
+                Some(ended) = self.tasks.join_next() => {
+                    self.take(ended);
+                    self.observe();
+                    on_progress(&self.progress);
+                }
+                permit = self.limiter.acquire(), if next.is_some() && self.tasks.len() < most_tasks => {
+                    if let Some(place) = next {
+                        self.start(*place, permit);
+                    }
+                    next = waiting.next();
+                }
+                _ = tick.tick() => {
+                    self.observe();
+                    on_progress(&self.progress);
+                }
+            }
+        }
+    }
+
+    /// Starts a call.
+    fn start(&mut self, place: Place, permit: Permit) {
+        let instance = match self.sweep.space().instance(place) {
+            Ok(Some(instance)) => instance,
+            // It could be composed when the sweep was planned, and composing is a pure function.
+            Ok(None) => return,
+            Err(error) => {
+                self.stopped = Some(Stopped::GivenUp(error.to_string()));
+                return;
+            }
+        };
+        let request = AskRequest {
+            instance,
+            dataset: (
+                self.sweep.dataset.name.clone(),
+                self.sweep.dataset.fingerprint.clone(),
+            ),
+            model: Arc::new(Slot::new(
+                Arc::clone(&self.sweep.model),
+                permit,
+                self.retries.clone(),
+            )),
+            sampling: self.sweep.sampling.clone(),
+            run: self.sweep.run.clone(),
+            store: Some(self.store.clone()),
+        };
+        let cancel = self.control.now.clone();
+        self.tasks
+            .spawn(async move { ask(request, &cancel, &mut |_| Ok(())).await });
+        let (in_flight, _) = self.limiter.now();
+        self.progress.most_in_flight = self.progress.most_in_flight.max(in_flight);
+    }
+
+    /// Counts a call that has ended.
+    fn take(&mut self, ended: Result<Stored, JoinError>) {
+        let record = match ended {
+            Ok(Ok(record)) => record,
+            Ok(Err(why)) => {
+                // The first reason is the one to tell.
+                self.stopped.get_or_insert(Stopped::NotStored(why));
+                return;
+            }
+            Err(error) => {
+                self.stopped.get_or_insert(Stopped::GivenUp(format!(
+                    "the program failed while it read or stored a reply ({error}); please report this"
+                )));
+                return;
+            }
+        };
+        self.progress.finished += 1;
+        let tokens = |key: &str| {
+            let usage = record.reply.get("usage");
+            usage
+                .and_then(|usage| usage.get(key)?.as_u64())
+                .unwrap_or(0)
+        };
+        self.progress.prompt_tokens += tokens("prompt_tokens");
+        self.progress.completion_tokens += tokens("completion_tokens");
+        let outcome = record.parsed.as_ref().map(|parsed| parsed.outcome);
+        if is_counted_reply(outcome) {
+            self.progress.replies += 1;
+            self.streak.reply();
+        } else if outcome.is_some() {
+            self.progress.broken += 1;
+        } else {
+            self.failed(&record);
+        }
+    }
+
+    fn failed(&mut self, record: &ReplyRecord) {
+        let kind = record
+            .failure
+            .get("kind")
+            .and_then(|kind| serde_json::from_value(kind.clone()).ok())
+            .unwrap_or(FailureKind::Local);
+        *self.progress.failures.entry(kind).or_default() += 1;
+        let message = record.failure.get("message").and_then(|text| text.as_str());
+        let message = message.unwrap_or_default().to_owned();
+        if self.streak.is_hopeless(kind, self.sweep.ceiling()) {
+            self.stopped
+                .get_or_insert_with(|| Stopped::GivenUp(message.clone()));
+        }
+        self.progress.last_failure = Some(message);
+    }
+
+    /// Brings the figures up to date that change without an end of a call.
+    fn observe(&mut self) {
+        (self.progress.in_flight, self.progress.limit) = self.limiter.now();
+        self.progress.retries = self.retries.counts();
+        self.progress.elapsed = self.started.elapsed();
+    }
+}
+
+/// Failures in a row.
+#[derive(Debug, Default)]
+struct Streak(usize);
+
+impl Streak {
+    fn reply(&mut self) {
+        self.0 = 0;
+    }
+
+    /// Counts a failure; true where it is useless to go on. Failures that are about one prompt (overflow, a
+    /// content filter) and stopped calls do not count. Those that may pass are given a round more.
+    fn is_hopeless(&mut self, kind: FailureKind, ceiling: usize) -> bool {
+        let most = match kind {
+            FailureKind::Overflow | FailureKind::ContentFilter | FailureKind::Cancelled => {
+                return false;
+            }
+            FailureKind::Auth
+            | FailureKind::Quota
+            | FailureKind::NotFound
+            | FailureKind::BadRequest
+            | FailureKind::Local => MOST_LASTING,
+            FailureKind::RateLimited
+            | FailureKind::Server
+            | FailureKind::Network
+            | FailureKind::Malformed => MOST_LASTING + 2 * ceiling,
+        };
+        self.0 += 1;
+        self.0 >= most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_failures_in_a_row_are_hopeless() {
+        let mut streak = Streak::default();
+        for _ in 0..100 {
+            assert!(!streak.is_hopeless(FailureKind::Overflow, 4));
+        }
+        for _ in 1..MOST_LASTING {
+            assert!(!streak.is_hopeless(FailureKind::Quota, 4));
+        }
+        streak.reply();
+        for _ in 1..MOST_LASTING {
+            assert!(!streak.is_hopeless(FailureKind::Quota, 4));
+        }
+        assert!(!streak.is_hopeless(FailureKind::Server, 4));
+        assert!(streak.is_hopeless(FailureKind::Quota, 4));
+    }
+}

@@ -1,0 +1,88 @@
+//! Sweeps: asking a model every instance of a grid, into a run of the store.
+//!
+//! [`plan`] finds out what is to be asked and what the run holds already, [`drive`] asks it, [`summarise`]
+//! reads the run's figures back from the store. A run belongs to one dataset, model and sampling unless the
+//! user says otherwise, and to one process at a time (see [`crate::data::store::RunLock`]).
+
+use std::sync::Arc;
+
+use crate::data::dataset::Dataset;
+use crate::data::store::RunEntry;
+use crate::domain::context::Condition;
+use crate::domain::prompt::Templates;
+use crate::engine::survey::{Room, Space};
+use crate::model::{BackendKind, ChatModel, Sampling};
+
+pub use drive::{Control, Ended, Progress, Stopped, drive};
+pub use plan::{Plan, PlannedCondition, plan};
+pub use summary::{ConditionSummary, Summary, summarise};
+
+mod drive;
+mod held;
+mod limiter;
+mod plan;
+mod slot;
+mod summary;
+
+/// What is asked of whom, and where the replies go.
+pub struct Sweep {
+    /// The dataset.
+    pub dataset: Arc<Dataset>,
+    /// The prompt templates.
+    pub templates: Arc<Templates>,
+    /// The model.
+    pub model: Arc<dyn ChatModel>,
+    /// Sampling settings.
+    pub sampling: Sampling,
+    /// Name of the run.
+    pub run: String,
+    /// The conditions.
+    pub conditions: Vec<Condition>,
+    /// How many questions, in file order.
+    pub questions: usize,
+    /// The most calls at a time; embedded models get one.
+    pub concurrency: usize,
+    /// Whether the run may hold replies of another dataset, model or sampling too.
+    pub append: bool,
+}
+
+impl Sweep {
+    /// The instances.
+    pub fn space(&self) -> Space<'_> {
+        Space {
+            dataset: &self.dataset,
+            templates: &self.templates,
+            conditions: &self.conditions,
+            questions: self.questions,
+        }
+    }
+
+    /// The most calls at a time. An embedded model answers one after another on all cores.
+    pub fn ceiling(&self) -> usize {
+        match self.model.identity().backend {
+            BackendKind::Embedded => 1,
+            BackendKind::Http | BackendKind::Replay => self.concurrency.max(1),
+        }
+    }
+
+    /// What fits the model.
+    pub fn room(&self) -> Room {
+        Room {
+            window: self.model.identity().window,
+            max_tokens: self.sampling.max_tokens,
+        }
+    }
+
+    /// The sampling settings as records hold them.
+    fn sampling_value(&self) -> serde_json::Value {
+        // A plain structure, which can always be written.
+        serde_json::to_value(&self.sampling).unwrap_or_default()
+    }
+
+    /// Whether a record is of this dataset, model and sampling.
+    fn is_ours(&self, entry: &RunEntry, sampling: &serde_json::Value) -> bool {
+        entry.dataset_fingerprint == self.dataset.fingerprint
+            && entry.model_name == self.model.identity().name
+            && entry.sampling == *sampling
+    }
+}
