@@ -21,7 +21,7 @@ pub(super) enum Rows {
     Jsonl(Lines),
     /// CSV or TSV with a header.
     Csv {
-        records: Records,
+        records: Box<Records>,
         header: Vec<String>,
     },
     /// Parquet.
@@ -83,7 +83,10 @@ impl Rows {
                 ));
             }
         }
-        Ok(Rows::Csv { records, header })
+        Ok(Rows::Csv {
+            records: Box::new(records),
+            header,
+        })
     }
 
     /// The next row; `None` at the end.

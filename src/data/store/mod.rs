@@ -17,21 +17,21 @@ use crate::domain::prompt::Prompt;
 use crate::domain::score::Scores;
 
 mod bulk;
+mod contents;
 mod group;
 mod judgements;
 mod lock;
 mod manage;
 mod observations;
 mod pages;
-mod query;
 mod schema;
 #[cfg(test)]
 mod tests;
 
+pub use contents::{RunEntry, RunGroup};
 pub use judgements::JudgementRecord;
 pub use lock::{RunLock, logbook};
 pub use pages::{Page, Rewritten};
-pub use query::{RunEntry, RunGroup};
 
 /// The store's file in the data folder.
 pub const FILE_NAME: &str = "runs.sqlite";

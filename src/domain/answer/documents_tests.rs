@@ -3,8 +3,8 @@
 
 use serde_json::json;
 
-use super::super::names::{NUMBERED, RANGE};
 use super::*;
+use crate::domain::answer::names::{NUMBERED, RANGE};
 
 fn names() -> Names {
     let labels: Vec<String> = (1..=12).map(|k| format!("DOC_{k}")).collect();

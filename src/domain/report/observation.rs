@@ -1,10 +1,11 @@
 //! One asking, reduced to what a report needs, and which askings count.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::domain::answer::Outcome;
 use crate::domain::context::{Condition, Mode, Scenario, SourceFilter};
+use crate::domain::plan;
 use crate::domain::score::{Metric, Ratio};
 
 /// The value of the field `documents` (of a question, or of a dataset's manifest) that declares MedRGB's
@@ -104,17 +105,15 @@ impl Request {
 /// none did, so that asking again after a failure mends a run and a failure never displaces a reply.
 pub fn counted(askings: Vec<Observation>) -> (Vec<Observation>, usize) {
     let all = askings.len();
-    let mut best: HashMap<Request, (bool, i64)> = HashMap::new();
-    for asking in &askings {
-        let rank = (asking.is_available(), asking.id);
-        let entry = best.entry(Request::of(asking)).or_insert(rank);
-        *entry = (*entry).max(rank);
-    }
+    let requests = askings
+        .iter()
+        .map(|asking| (Request::of(asking), asking.is_available()));
+    let chosen: HashSet<usize> = plan::counted(requests).into_iter().collect();
     let kept: Vec<Observation> = askings
         .into_iter()
-        .filter(|asking| {
-            best.get(&Request::of(asking)) == Some(&(asking.is_available(), asking.id))
-        })
+        .enumerate()
+        .filter(|(at, _)| chosen.contains(at))
+        .map(|(_, asking)| asking)
         .collect();
     let left_out = all - kept.len();
     (kept, left_out)
