@@ -1,12 +1,11 @@
 //! `medrgb [PATH]`: the explorer, with the settings of the command line. Above both, since neither may
 //! import the other.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::cli::Failure;
 use crate::cli::common::{Environment, templates};
 use crate::cli::encoder;
+use crate::cli::{ExplorerArgs, Failure};
 use crate::engine::models::{open_model, store_file};
 use crate::model::select::sampling;
 use crate::tui::{FindEncoder, ModelChoice, Setup, Source};
@@ -18,12 +17,20 @@ const RUN: &str = "explorer";
 ///
 /// # Errors
 /// [`Failure`] when there is no terminal, or a prompt template of the user's is broken.
-pub fn run(path: Option<PathBuf>, environment: &Environment) -> Result<(), Failure> {
+pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure> {
+    let mut environment = environment.clone();
+    if let Some(model) = args.model {
+        environment.config.model = model;
+    }
+    if let Some(theme) = args.theme {
+        environment.config.theme = theme;
+    }
+    let environment = &environment;
     let (config, paths) = (&environment.config, &environment.paths);
     let templates = templates(config.prompts.as_ref())?;
     let setup = Setup {
-        dataset: path.map_or(Source::Sample, Source::Folder),
-        model: model(environment),
+        dataset: args.path.map_or(Source::Sample, Source::Folder),
+        model: model(args.base_url, environment),
         sampling: sampling(&config.model, config),
         run: RUN.into(),
         store: Some(store_file(paths)),
@@ -41,11 +48,11 @@ pub fn run(path: Option<PathBuf>, environment: &Environment) -> Result<(), Failu
     crate::tui::run(setup).map_err(Failure::failed)
 }
 
-fn model(environment: &Environment) -> ModelChoice {
+fn model(base_url: Option<String>, environment: &Environment) -> ModelChoice {
     let (config, paths) = (environment.config.clone(), environment.paths.clone());
     ModelChoice {
         name: config.model.clone(),
-        open: Arc::new(move || open_model(&config.model, None, &config, &paths)),
+        open: Arc::new(move || open_model(&config.model, base_url.as_deref(), &config, &paths)),
     }
 }
 

@@ -32,7 +32,7 @@ use clap::{Parser, Subcommand};
 use crate::domain::text;
 
 /// Opens the explorer; given by the program's start, since commands and explorer do not know each other.
-pub type OpenExplorer = fn(Option<PathBuf>, &common::Environment) -> Result<(), Failure>;
+pub type OpenExplorer = fn(ExplorerArgs, &common::Environment) -> Result<(), Failure>;
 
 /// Why a command did not do what was asked. The texts are one clear sentence each.
 #[derive(Debug, thiserror::Error)]
@@ -71,11 +71,28 @@ impl Failure {
     after_help = "Examples:\n  medrgb                      open the explorer on the sample benchmark\n  medrgb my-set/              open it on a dataset folder\n  medrgb compose --question sample-bioasq-1 --scenario robustness --docs 5 --p 60\n  medrgb doctor               what works on this machine\n\nExit codes: 0 done, 1 failed, 2 wrong use."
 )]
 pub struct Cli {
-    /// Dataset folder to open; without it the sample benchmark.
-    pub path: Option<PathBuf>,
+    /// What the explorer opens with.
+    #[command(flatten)]
+    pub explorer: ExplorerArgs,
     /// What to do instead of opening the explorer.
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+/// Arguments of the explorer.
+#[derive(Debug, clap::Args)]
+pub struct ExplorerArgs {
+    /// Dataset folder to open; without it the sample benchmark.
+    pub path: Option<PathBuf>,
+    /// A name of the config, openai:MODEL, embedded[:NAME|:FILE.gguf] or replay:RUN.
+    #[arg(long, short = 'm', value_name = "MODEL")]
+    pub model: Option<String>,
+    /// Address of an OpenAI-compatible server, such as http://localhost:8000/v1.
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<String>,
+    /// Theme: dark, light, okabe-ito, high-contrast, mono, or one of your own.
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<String>,
 }
 
 /// The subcommands.
@@ -149,7 +166,7 @@ fn start(cli: Cli, open_explorer: OpenExplorer) -> Result<(), Failure> {
     let environment = common::Environment::of_process()?;
     common::start_log(&environment.paths);
     match cli.command {
-        None => open_explorer(cli.path, &environment),
+        None => open_explorer(cli.explorer, &environment),
         Some(Command::Compose(args)) => compose::run(args, &environment),
         Some(Command::Ask(args)) => ask::run(args, &environment),
         Some(Command::Audit(args)) => audit::run(args, &environment),

@@ -10,7 +10,7 @@ use crate::model::open::open;
 use crate::model::registry::models_dir;
 use crate::model::replay::{Recorded, Recording, ReplayModel};
 use crate::model::select::{Selected, resolve};
-use crate::model::{ChatModel, FailureKind, ModelError};
+use crate::model::{BackendKind, ChatModel, FailureKind, ModelError};
 
 /// The file of the run store.
 pub fn store_file(paths: &Paths) -> std::path::PathBuf {
@@ -75,7 +75,14 @@ pub fn store_with(file: &Path, run: &str) -> Result<Store, ModelError> {
 /// # Errors
 /// A sentence for a record that can't be read.
 pub fn recording(run: &str, records: &[ReplyRecord]) -> Result<Recording, String> {
-    let last = records.last();
+    // A replay that an older version stored is no recording of a model.
+    let records: Vec<&ReplyRecord> = records
+        .iter()
+        .filter(|record| {
+            identity_of(record).is_none_or(|identity| identity.backend != BackendKind::Replay)
+        })
+        .collect();
+    let last = records.last().copied();
     let mut models: Vec<&str> = records
         .iter()
         .map(|record| record.model_name.as_str())

@@ -35,7 +35,8 @@ pub struct Recording {
     pub date: String,
     /// Caution of the recorded model, to be shown beside every score again.
     pub caution: Option<String>,
-    /// Records in the order in which they were stored; for the same prompt the last one counts.
+    /// Records in the order in which they were stored; for the same prompt the last reply counts, else the
+    /// last failure.
     pub replies: Vec<Recorded>,
 }
 
@@ -77,14 +78,14 @@ impl ReplayModel {
             caution: recording.caution,
             window: None,
         };
-        let replies = recording
-            .replies
-            .into_iter()
-            .map(|recorded| {
-                let Prompt { system, user } = recorded.prompt;
-                ((system, user), recorded.result)
-            })
-            .collect();
+        let mut replies: HashMap<_, Result<Reply, ModelError>> = HashMap::new();
+        for Recorded { prompt, result } in recording.replies {
+            let key = (prompt.system, prompt.user);
+            // Asking again after a reply, in vain, takes nothing away from the reply.
+            if result.is_ok() || !replies.get(&key).is_some_and(Result::is_ok) {
+                replies.insert(key, result);
+            }
+        }
         Ok(ReplayModel {
             identity,
             run: recording.run,
@@ -109,7 +110,11 @@ impl ReplayModel {
                 ),
             )
         })?;
-        let reply = recorded.as_ref().map_err(Clone::clone)?;
+        let reply = recorded.as_ref().map_err(|failure| {
+            let mut failure = failure.clone();
+            failure.message = format!("the recorded call failed: {}", failure.message);
+            failure
+        })?;
         let start = Instant::now();
         let mut played = 0;
         let mut reasoned = false;
@@ -273,6 +278,7 @@ mod tests {
             caution: Some("demo model, not a serious score".into()),
             replies: vec![
                 recorded("u", Ok(reply(&[(200, 3), (400, 1), (600, 4)]))),
+                recorded("u", Err(failure.clone())),
                 recorded("fails", Err(failure)),
             ],
         };

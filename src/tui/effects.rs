@@ -15,7 +15,7 @@ use crate::domain::prompt::Prompt;
 use crate::domain::question::Question;
 use crate::engine::ask::{self, AskEvent, AskRequest};
 use crate::engine::instance::Instance;
-use crate::model::ChatModel;
+use crate::model::{BackendKind, ChatModel};
 use crate::tui::app::Ticket;
 use crate::tui::app::reply::Verdict;
 use crate::tui::message::{Message, ReplyEvent};
@@ -354,6 +354,11 @@ impl Job {
             }
         };
         self.send(Message::Model(Ok(model.identity().clone())));
+        // A replayed reply is in the store already.
+        let store = match model.identity().backend {
+            BackendKind::Replay => None,
+            _ => self.store(),
+        };
         let request = AskRequest {
             instance: Instance {
                 question: parts.question,
@@ -369,7 +374,7 @@ impl Job {
             model,
             sampling: self.setup.sampling.clone(),
             run: self.setup.run.clone(),
-            store: self.store(),
+            store,
         };
         let (sender, mut events) = mpsc::channel(64);
         let entered = runtime.enter();

@@ -13,8 +13,8 @@ use crate::domain::text::{clean, collapse};
 use crate::engine::ask::{AskEvent, AskRequest, ask};
 use crate::engine::instance::instance;
 use crate::engine::models::{open_model, store_file};
-use crate::model::Sampling;
 use crate::model::select::sampling;
+use crate::model::{BackendKind, ChatModel, Sampling};
 
 mod show;
 
@@ -127,7 +127,7 @@ fn request(args: &Args, environment: &Environment) -> Result<AskRequest, Failure
     let name = name_of(args, environment);
     let model = open_model(name, args.base_url.as_deref(), config, &environment.paths)
         .map_err(Failure::failed)?;
-    let store = match args.no_store {
+    let store = match args.no_store || is_replay(model.as_ref()) {
         true => None,
         false => Some(Store::open(&store_file(&environment.paths)).map_err(Failure::failed)?),
     };
@@ -144,6 +144,11 @@ fn request(args: &Args, environment: &Environment) -> Result<AskRequest, Failure
         run: args.run.clone(),
         store,
     })
+}
+
+/// A replayed reply is in the store already.
+fn is_replay(model: &dyn ChatModel) -> bool {
+    model.identity().backend == BackendKind::Replay
 }
 
 fn name_of<'a>(args: &'a Args, environment: &'a Environment) -> &'a str {
@@ -240,9 +245,10 @@ impl Screen {
 }
 
 fn say_where(args: &Args, environment: &Environment, record: &ReplyRecord) {
-    match args.no_store {
-        true => note("not stored (--no-store)"),
-        false => note(&format!(
+    match (args.no_store, record.id) {
+        (true, _) => note("not stored (--no-store)"),
+        (false, 0) => note("not stored: a replay is no new reply"),
+        (false, _) => note(&format!(
             "stored as record {} of the run \"{}\" in {}",
             record.id,
             record.run,

@@ -40,7 +40,7 @@ pub(super) fn detect(rows: &[Map<String, Value>]) -> Mapping {
     let mut mapping = Mapping {
         question_id: scalar(&sample, &names::QUESTION_ID),
         question: text(&sample, &names::QUESTION),
-        answer: scalar(&sample, &names::ANSWER),
+        answer: answer(&sample),
         response: scalar(&sample, &names::RESPONSE),
         model: text(&sample, &names::MODEL),
         prompt: text(&sample, &names::PROMPT),
@@ -92,11 +92,21 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
+fn is_scalar(value: &Value) -> bool {
+    value.is_string() || value.is_number() || value.is_boolean()
+}
+
 fn scalar(row: &Map<String, Value>, known: &[&str]) -> Option<String> {
-    let fields = only(row, |value| {
-        value.is_string() || value.is_number() || value.is_boolean()
-    });
-    key_of(&fields, known)
+    key_of(&only(row, is_scalar), known)
+}
+
+/// The right answer: a value of its own, or a list of such.
+fn answer(row: &Map<String, Value>) -> Option<String> {
+    let listed = |value: &Value| {
+        let items = value.as_array();
+        items.is_some_and(|items| !items.is_empty() && items.iter().all(is_scalar))
+    };
+    scalar(row, &names::ANSWER).or_else(|| key_of(&only(row, listed), &names::ANSWER))
 }
 
 fn text(row: &Map<String, Value>, known: &[&str]) -> Option<String> {

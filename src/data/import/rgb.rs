@@ -177,8 +177,8 @@ fn passages(
         let doc_id = format!("{id}-d{at}");
         let answer = aliases
             .iter()
-            .find(|alias| passage.contains(alias.as_str()))
-            .or(aliases.first());
+            .find_map(|alias| spelled(passage, alias))
+            .or(aliases.first().map(String::as_str));
         let start: Vec<&str> = passage.split_whitespace().take(WORDS_NAMED).collect();
         entry.sub_questions.push(SubQuestion {
             doc_id: doc_id.clone(),
@@ -187,7 +187,7 @@ fn passages(
                 start.join(" "),
                 query.trim_end_matches('?')
             ),
-            answer: answer.cloned().unwrap_or_default(),
+            answer: answer.unwrap_or_default().to_owned(),
             extra: Map::new(),
         });
         if let Some(edited) = wrong.get(at) {
@@ -206,6 +206,18 @@ fn passages(
             extra: Map::new(),
         });
     }
+}
+
+/// An answer as the passage spells it, in capitals or not: it must be a part of its document.
+fn spelled<'a>(passage: &'a str, answer: &str) -> Option<&'a str> {
+    let starts = passage.char_indices().map(|(at, _)| at);
+    let parts = |alike: fn(&str, &str) -> bool| {
+        starts
+            .clone()
+            .filter_map(|at| passage.get(at..at + answer.len()))
+            .find(|part| alike(part, answer))
+    };
+    parts(|part, answer| part == answer).or_else(|| parts(str::eq_ignore_ascii_case))
 }
 
 fn text(record: &Map<String, Value>, field: &str) -> Option<String> {
