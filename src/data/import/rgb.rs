@@ -175,9 +175,12 @@ fn passages(
     }
     for (at, passage) in positive.iter().enumerate() {
         let doc_id = format!("{id}-d{at}");
+        // The fullest form that the passage has, the first of equals.
         let answer = aliases
             .iter()
-            .find_map(|alias| spelled(passage, alias))
+            .rev()
+            .filter_map(|alias| spelled(passage, alias))
+            .max_by_key(|form| form.len())
             .or(aliases.first().map(String::as_str));
         let start: Vec<&str> = passage.split_whitespace().take(WORDS_NAMED).collect();
         entry.sub_questions.push(SubQuestion {

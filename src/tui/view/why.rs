@@ -115,7 +115,7 @@ impl Page<'_> {
                 self.words(flow, Some(evidence.span()));
             }
             None => {
-                let text = "this reply was stored by an older version, which did not keep the rule";
+                let text = "not kept by the older version that stored this reply; `medrgb rescore` adds it";
                 self.row(flow, "rule", &[(text.to_owned(), Tone::Faint)]);
             }
         }
@@ -157,7 +157,10 @@ impl Page<'_> {
         ] {
             let pieces = place.and_then(|place| excerpt(&self.reply.raw, place));
             let none = || vec![("no such list in the reply".to_owned(), Tone::Faint)];
-            self.row(flow, name, &pieces.unwrap_or_else(none));
+            // Without evidence no place was kept either.
+            if parsed.evidence.is_some() {
+                self.row(flow, name, &pieces.unwrap_or_else(none));
+            }
         }
         for document in &scores.documents {
             self.document(document, flow);
@@ -189,7 +192,9 @@ impl Page<'_> {
     fn sub(&self, index: usize, parsed: &ParsedReply, sub: &SubScore, flow: &mut Flow) {
         self.heading(flow, &format!("Sub-question {}", index + 1));
         self.row(flow, "asked", &[(one_line(&sub.question), Tone::Text)]);
-        self.words(flow, parsed.sources.subs.get(index).copied().flatten());
+        if parsed.evidence.is_some() {
+            self.words(flow, parsed.sources.subs.get(index).copied().flatten());
+        }
         let given = match &sub.given {
             Some(given) => (one_line(given), Tone::Strong),
             None => ("skipped: it counts as wrong".to_owned(), Tone::Bad),
