@@ -1,12 +1,13 @@
 //! `medrgb report`: the paper's tables and figures for stored runs.
 
-use std::io::{IsTerminal, Write as _};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
 use crate::cli::Failure;
 use crate::cli::common::{Environment, note, variable, write_out};
+use crate::data::output;
 use crate::data::store::Store;
 use crate::domain::report::{
     Observation, Options, PAPER, Published, Report, RunFacts, build, csv, html, latex, markdown,
@@ -278,30 +279,7 @@ fn style(args: &Args) -> text::Style {
 
 /// Writes the whole file or nothing.
 fn write_file(file: &Path, text: &str) -> Result<(), Failure> {
-    let wrong = |error: std::io::Error| {
-        Failure::Failed(format!("{} can't be written: {error}", file.display()))
-    };
-    if file.is_dir() {
-        return Err(Failure::Failed(format!(
-            "{} is a folder; --out needs the name of a file",
-            file.display()
-        )));
-    }
-    let folder = match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".writing-");
-    // As other new files: the process's mask decides, not the temporary file's privacy.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut temporary = builder.tempfile_in(folder).map_err(wrong)?;
-    temporary.write_all(text.as_bytes()).map_err(wrong)?;
-    temporary.as_file().sync_all().map_err(wrong)?;
-    temporary
-        .persist(file)
-        .map_err(|error| wrong(error.error))?;
+    output::write_text(file, text).map_err(Failure::failed)?;
     note(&format!("wrote {}", file.display()));
     Ok(())
 }
