@@ -8,6 +8,7 @@ use crate::cli::Failure;
 use crate::cli::common::note;
 use crate::data::dataset::Dataset;
 use crate::domain::context::{Condition, Mode, Scenario, SourceFilter};
+use crate::domain::text::{count, short};
 use crate::engine::instance::InstanceError;
 
 /// How many problems of a dataset are written out.

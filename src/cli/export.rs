@@ -11,7 +11,7 @@ use crate::cli::condition::open_dataset;
 use crate::data::export::{self, Format};
 use crate::data::output;
 use crate::data::store::Store;
-use crate::domain::text::count;
+use crate::domain::text::{count, short};
 use crate::engine::models::store_file;
 
 /// Arguments of `medrgb export`.
@@ -125,7 +125,8 @@ fn records(
     if !file.exists() {
         return Err(Failure::Failed(format!(
             "there is no run \"{run}\": nothing has been stored in {} yet",
-            file.display()
+            file.display(),
+            run = short(run)
         )));
     }
     let store = Store::open(&file).map_err(Failure::failed)?;
@@ -135,11 +136,13 @@ fn records(
             .runs()
             .map_err(Failure::failed)?
             .into_iter()
-            .map(|run| format!("\"{}\"", run.name))
+            .take(5)
+            .map(|run| format!("\"{}\"", short(&run.name)))
             .collect();
         return Err(Failure::Failed(format!(
             "there is no run \"{run}\"; the store has {}",
-            names.join(", ")
+            names.join(", "),
+            run = short(run)
         )));
     }
     Ok(records)

@@ -118,12 +118,18 @@ fn unknown(path: &Path, run: &str, runs: &[RunSummary]) -> Failure {
         true => "it holds no run yet".to_owned(),
         false => format!(
             "it holds \"{}\"",
-            names[..names.len().min(5)].join("\", \"")
+            names
+                .into_iter()
+                .take(5)
+                .map(short)
+                .collect::<Vec<_>>()
+                .join("\", \"")
         ),
     };
     Failure::Failed(format!(
         "the store {} has no run \"{run}\"; {known}",
-        path.display()
+        path.display(),
+        run = short(run)
     ))
 }
 
@@ -329,7 +335,8 @@ fn remove(path: &Path, run: &str, yes: bool) -> Result<(), Failure> {
 fn confirmed(run: &str, records: u64) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
         return Err(Failure::Usage(format!(
-            "removing the run \"{run}\" with {records} records can't be undone; say --yes"
+            "removing the run \"{run}\" with {records} records can't be undone; say --yes",
+            run = short(run)
         )));
     }
     note(&format!(

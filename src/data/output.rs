@@ -201,7 +201,7 @@ fn whole(
 
 #[cfg(all(test, unix))]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
     use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
     use std::os::unix::net::UnixListener;

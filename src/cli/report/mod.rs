@@ -13,6 +13,7 @@ use crate::domain::report::{
     Observation, Options, PAPER, Published, Report, RunFacts, build, csv, html, latex, markdown,
     text,
 };
+use crate::domain::text::short;
 use crate::engine::models::store_file;
 
 macro_rules! examples {
@@ -202,7 +203,8 @@ fn same_models(flags: &[String], paper: &Published) -> Result<Vec<(String, Strin
         let known = known.ok_or_else(|| {
             Failure::Usage(format!(
                 "--paper-model {flag}: the paper has no model \"{named}\"; it has {}",
-                models.join(", ")
+                models.join(", "),
+                named = short(named)
             ))
         })?;
         Ok((own.to_owned(), (*known).to_owned()))
@@ -218,14 +220,16 @@ fn askings(name: &str, store: &Path) -> Result<Vec<Observation>, Failure> {
     if !store.exists() {
         return Err(Failure::Failed(format!(
             "there is no run \"{name}\": nothing has been stored in {} yet; `medrgb ask` stores replies",
-            store.display()
+            store.display(),
+            name = short(name)
         )));
     }
     let store = Store::open(store).map_err(Failure::failed)?;
     let found = store.observations(name).map_err(Failure::failed)?;
     match found {
         Some(askings) if askings.is_empty() => Err(Failure::Failed(format!(
-            "the run \"{name}\" holds no replies yet, so there is nothing to report"
+            "the run \"{name}\" holds no replies yet, so there is nothing to report",
+            name = short(name)
         ))),
         Some(askings) => Ok(askings),
         None => Err(unknown(name, &store)),
@@ -237,7 +241,7 @@ fn unknown(name: &str, store: &Store) -> Failure {
         .runs()
         .unwrap_or_default()
         .into_iter()
-        .map(|run| run.name)
+        .map(|run| short(&run.name))
         .take(5)
         .collect();
     let there = match known.is_empty() {
@@ -246,7 +250,8 @@ fn unknown(name: &str, store: &Store) -> Failure {
     };
     Failure::Failed(format!(
         "the store {} has no run \"{name}\"; {there}",
-        store.path().display()
+        store.path().display(),
+        name = short(name)
     ))
 }
 

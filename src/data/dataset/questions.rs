@@ -131,9 +131,9 @@ pub(in crate::data) fn options(value: Value) -> Result<Vec<Choice>, String> {
         }
     };
     if pairs.len() < 2 {
-        let count = pairs.len();
         return Err(format!(
-            "field \"options\" has {count} entries, but at least two are expected"
+            "field \"options\" has {}, but at least two are expected",
+            count(pairs.len(), "option")
         ));
     }
     let mut choices: Vec<Choice> = Vec::new();
