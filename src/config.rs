@@ -7,6 +7,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+/// The highest sampling temperature that settings and flags may ask for; OpenAI's own limit. More is noise.
+pub const HOTTEST: f64 = 2.0;
+
 /// All settings after merging.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

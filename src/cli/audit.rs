@@ -77,7 +77,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         if let Some(fields) = value.as_object_mut() {
             fields.insert("dataset".into(), json!(dataset.name));
             fields.insert("dataset_fingerprint".into(), json!(dataset.fingerprint));
-            fields.insert("records_left_out".into(), json!(dataset.problems.len()));
+            fields.insert("records_left_out".into(), json!(dataset.left_out));
             fields.insert("left_out".into(), left_out(&conditions.left_out));
             fields.insert("instances".into(), json!(totals(&audit).0));
             fields.insert("prompt_tokens".into(), json!(totals(&audit).1));

@@ -10,6 +10,7 @@ use crate::cli::settings::{self, Settings};
 use crate::config::{Config, Paths};
 use crate::data::prompts;
 use crate::domain::prompt::Templates;
+use crate::model::{FailureKind, ModelError};
 
 /// Settings and folders of this process.
 #[derive(Debug, Clone)]
@@ -47,6 +48,14 @@ pub fn templates(folder: Option<&PathBuf>) -> Result<Templates, Failure> {
     match folder {
         Some(folder) => prompts::open(folder).map_err(Failure::failed),
         None => Ok(Templates::default()),
+    }
+}
+
+/// The failure for a model that can't be had; a setting or a flag that makes no sense is wrong use.
+pub fn model_failure(error: ModelError) -> Failure {
+    match (error.kind, error.attempts) {
+        (FailureKind::BadRequest, 0) => Failure::usage(error),
+        _ => Failure::failed(error),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::cli::Failure;
 use crate::cli::common::note;
 use crate::data::dataset::Dataset;
 use crate::domain::context::{Condition, Mode, Scenario, SourceFilter};
+use crate::domain::text::{count, short};
 use crate::engine::instance::InstanceError;
 
 /// How many problems of a dataset are written out.
@@ -109,7 +110,14 @@ pub fn open_dataset(path: Option<&std::path::Path>) -> Result<Dataset, Failure> 
     }
     if dataset.problems.len() > PROBLEMS_SHOWN {
         let more = dataset.problems.len() - PROBLEMS_SHOWN;
-        note(&format!("note: {more} more problems of this kind"));
+        note(&format!(
+            "note: {} of this kind",
+            count(more, "more problem")
+        ));
+    }
+    if dataset.left_out > 0 {
+        let records = count(dataset.left_out, "record");
+        note(&format!("note: {records} left out in all"));
     }
     Ok(dataset)
 }
@@ -130,14 +138,15 @@ pub fn instance_failure(error: InstanceError, dataset: &Dataset) -> Failure {
             .iter()
             .map(|question| question.id.as_str())
     };
-    let mut named: Vec<&str> = ids().filter(alike).take(3).collect();
+    let mut named: Vec<String> = ids().filter(alike).take(3).map(short).collect();
     if named.is_empty() {
-        named = ids().take(3).collect();
+        named = ids().take(3).map(short).collect();
     }
     Failure::Failed(format!(
-        "no question of {} has the id \"{id}\"; it has {} questions, such as {}",
-        dataset.name,
-        dataset.questions.len(),
+        "no question of {} has the id \"{}\"; it has {}, such as {}",
+        short(&dataset.name),
+        short(&id),
+        count(dataset.questions.len(), "question"),
         named.join(", ")
     ))
 }

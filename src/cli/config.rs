@@ -1,10 +1,9 @@
 //! `medrgb config`: show the settings and their origin, write a commented default.
 
-use std::io::Write;
-
 use crate::cli::common::{Environment, say, say_json};
 use crate::cli::settings::USER_FILE;
 use crate::cli::{Failure, common};
+use crate::data::output;
 
 /// The commented default that `config init` writes.
 const DEFAULT_FILE: &str = include_str!("../../assets/config.toml");
@@ -116,18 +115,14 @@ fn init(environment: &Environment, force: bool) -> Result<(), Failure> {
             file.display()
         )));
     }
-    let wrong = |error: std::io::Error| {
-        Failure::Failed(format!("{} can't be written: {error}", file.display()))
-    };
-    std::fs::create_dir_all(&environment.paths.config).map_err(wrong)?;
-    let mut temporary =
-        tempfile::NamedTempFile::new_in(&environment.paths.config).map_err(wrong)?;
-    temporary
-        .write_all(DEFAULT_FILE.as_bytes())
-        .map_err(wrong)?;
-    temporary
-        .persist(&file)
-        .map_err(|error| wrong(error.error))?;
+    std::fs::create_dir_all(&environment.paths.config).map_err(|error| {
+        Failure::Failed(format!(
+            "{} can't be made: {}",
+            environment.paths.config.display(),
+            output::reason(&error)
+        ))
+    })?;
+    output::write_text(&file, DEFAULT_FILE).map_err(Failure::failed)?;
     common::note(&format!("wrote {}", file.display()));
     Ok(())
 }

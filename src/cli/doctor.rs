@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::cli::Failure;
 use crate::cli::common::{Environment, say, say_json, variable};
 use crate::cli::models::{Listed, listed};
+use crate::data::output;
 use crate::data::store::Store;
 use crate::engine::models::store_file;
 use crate::model::fetch::HubSettings;
@@ -172,7 +173,7 @@ fn folder(name: &str, path: &Path) -> Check {
         Err(error) => Check::new(
             name,
             State::Failed,
-            format!("{shown} can't be written: {error}"),
+            format!("{shown} can't be written: {}", output::reason(&error)),
         )
         .advise(format!(
             "give yourself the right to write {}",
@@ -316,7 +317,16 @@ fn encoder(models: &[Listed]) -> Check {
 /// Opens the run store if there is one.
 fn store(path: &Path) -> Check {
     if !path.exists() {
-        return Check::ok("run store", format!("{}, made when needed", path.display()));
+        let folder = folder("data", path.parent().unwrap_or(Path::new(".")));
+        return match folder.state {
+            State::Failed => Check::new(
+                "run store",
+                State::Failed,
+                format!("{} can't be made in its folder", path.display()),
+            )
+            .advise("mend the data folder, or ask with --no-store"),
+            _ => Check::ok("run store", format!("{}, made when needed", path.display())),
+        };
     }
     match Store::open(path) {
         Ok(_) => Check::ok("run store", path.display().to_string()),
@@ -353,6 +363,10 @@ mod tests {
         let file = dir.path().join("file");
         std::fs::write(&file, "").unwrap();
         assert_eq!(folder("data", &file.join("x")).state, State::Failed);
+        let blocked = store(&file.join("x/runs.sqlite"));
+        assert_eq!(blocked.state, State::Failed, "{}", blocked.detail);
+        let free = store(&dir.path().join("a/runs.sqlite"));
+        assert_eq!(free.state, State::Ok, "{}", free.detail);
     }
 
     #[test]

@@ -12,6 +12,9 @@ use crate::cli::Failure;
 use crate::cli::common::{Environment, note};
 use crate::cli::encoder::{self, Backend};
 use crate::cli::progress::Line;
+use crate::data::output;
+use crate::domain::plain::json_reason;
+use crate::domain::text::count;
 use crate::retrieval::{encoders, npy};
 
 /// Arguments of `medrgb encode`.
@@ -62,8 +65,8 @@ struct Fields {
 
 impl Record {
     fn parse(line: &str, kind: Kind) -> Result<Record, String> {
-        let fields: Fields =
-            serde_json::from_str(line).map_err(|error| format!("not a record: {error}"))?;
+        let fields: Fields = serde_json::from_str(line)
+            .map_err(|error| format!("not a record: {}", json_reason(&error)))?;
         match (fields.text, fields.title, fields.content) {
             (Some(text), None, None) => Ok(Record::Text(text)),
             (Some(_), _, _) => {
@@ -93,6 +96,7 @@ impl Record {
 /// # Errors
 /// [`Failure`] with one clear sentence.
 pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
+    output::check(&args.out).map_err(Failure::failed)?;
     let records = read(&args.input, args.kind)?;
     let folders = encoder::folders(Some(&args.encoder), environment)?
         .ok_or_else(|| Failure::failed(crate::retrieval::NO_ENCODER))?;
@@ -125,12 +129,15 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
             .0
             .data
     };
-    npy::write(&args.out, records.len(), encoder.info().dim, &data).map_err(Failure::failed)?;
+    let (rows, dim) = (records.len(), encoder.info().dim);
+    output::write(&args.out, |out| {
+        npy::write(out, rows, dim, &data).map_err(|error| output::reason(&error))
+    })
+    .map_err(Failure::failed)?;
     note(&format!(
-        "{}: {} rows of {} numbers",
+        "{}: {} of {dim} numbers",
         args.out.display(),
-        records.len(),
-        encoder.info().dim
+        count(rows, "row")
     ));
     Ok(())
 }

@@ -7,7 +7,8 @@ use medrgb_encoder::BackendChoice;
 
 use crate::cli::Failure;
 use crate::cli::common::Environment;
-use crate::model::registry;
+use crate::domain::text::short;
+use crate::model::registry::{self, Purpose};
 use crate::retrieval::EncoderFolders;
 
 /// `--backend`.
@@ -69,11 +70,18 @@ fn resolve(wanted: &str, cache: &Path) -> Result<Option<EncoderFolders>, Failure
             name: found.name,
             query: found.query,
             article: found.article,
-            stand_in: found.caution.is_some(),
+            // Who asks for it by name wants this one and not MedCPT.
+            stand_in: found.caution.is_some() && wanted == "auto",
         })),
         None if wanted == "auto" => Ok(None),
+        None if registry::find(wanted).is_some_and(|entry| entry.purpose != Purpose::Encoder) => {
+            Err(Failure::Failed(format!(
+                "{wanted} is a chat model and no encoder; name an encoder (`medrgb models list` says which there are), or the folder that holds its config.json"
+            )))
+        }
         None => Err(Failure::Failed(format!(
-            "the encoder \"{wanted}\" is not here: give the folder that holds its config.json, or fetch one with `medrgb models pull auto-encoder`"
+            "the encoder \"{}\" is not here: give the folder that holds its config.json, or fetch one with `medrgb models pull auto-encoder`",
+            short(wanted)
         ))),
     }
 }
@@ -96,5 +104,9 @@ mod tests {
         assert_eq!(found.query, found.article);
         let message = resolve("no-such", folder.path()).unwrap_err().to_string();
         assert!(message.contains("models pull"), "{message}");
+        let message = resolve(registry::DEFAULT_CHAT, folder.path())
+            .unwrap_err()
+            .to_string();
+        assert!(message.contains("is a chat model"), "{message}");
     }
 }

@@ -6,10 +6,12 @@ use clap::Subcommand;
 use serde_json::json;
 
 use crate::cli::Failure;
-use crate::cli::common::{Environment, say, say_json};
+use crate::cli::common::{Environment, note, say, say_json};
 use crate::cli::condition::open_dataset;
 use crate::data::export::{self, Format};
+use crate::data::output;
 use crate::data::store::Store;
+use crate::domain::text::{count, short};
 use crate::engine::models::store_file;
 
 /// Arguments of `medrgb export`.
@@ -82,23 +84,31 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
             }
             let dataset = open_dataset(Some(&path))?;
             export::dataset(&dataset, to.format, &to.out).map_err(Failure::failed)?;
-            (to, dataset.questions.len(), "questions")
+            (to, dataset.questions.len(), "question")
         }
         What::Run { run, to } => {
             check(&to)?;
             let records = records(&run, environment)?;
             export::run(&records, to.format, &to.out).map_err(Failure::failed)?;
-            (to, records.len(), "records")
+            (to, records.len(), "record")
         }
     };
     match to.json {
-        true => say_json(&json!({"file": to.out, "format": to.format.name(), what: rows})),
-        false => say(&format!("{}: {rows} {what}", to.out.display())),
+        true => {
+            say_json(&json!({"file": to.out, "format": to.format.name(), format!("{what}s"): rows}))
+        }
+        // What was exported may be on standard output itself.
+        false if output::is_stream(&to.out) => {
+            note(&format!("{}: {}", to.out.display(), count(rows, what)));
+            Ok(())
+        }
+        false => say(&format!("{}: {}", to.out.display(), count(rows, what))),
     }
 }
 
 fn check(to: &To) -> Result<(), Failure> {
-    match to.out.exists() && !to.force {
+    output::check(&to.out).map_err(Failure::failed)?;
+    match output::replaces(&to.out) && !to.force {
         true => Err(Failure::Failed(format!(
             "{} exists already; name another file with --out, or replace it with --force",
             to.out.display()
@@ -115,7 +125,8 @@ fn records(
     if !file.exists() {
         return Err(Failure::Failed(format!(
             "there is no run \"{run}\": nothing has been stored in {} yet",
-            file.display()
+            file.display(),
+            run = short(run)
         )));
     }
     let store = Store::open(&file).map_err(Failure::failed)?;
@@ -125,11 +136,13 @@ fn records(
             .runs()
             .map_err(Failure::failed)?
             .into_iter()
-            .map(|run| format!("\"{}\"", run.name))
+            .take(5)
+            .map(|run| format!("\"{}\"", short(&run.name)))
             .collect();
         return Err(Failure::Failed(format!(
             "there is no run \"{run}\"; the store has {}",
-            names.join(", ")
+            names.join(", "),
+            run = short(run)
         )));
     }
     Ok(records)

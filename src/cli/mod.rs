@@ -29,6 +29,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::domain::plain::plain;
 use crate::domain::text;
 
 /// Opens the explorer; given by the program's start, since commands and explorer do not know each other.
@@ -142,20 +143,30 @@ pub fn main(open_explorer: OpenExplorer) -> ExitCode {
         Err(error) => {
             // Help and version go to standard output with code 0; a closed pipe is no failure.
             let code = if error.use_stderr() { 2 } else { 0 };
-            let _ = error.print();
+            print(&error);
             return ExitCode::from(code);
         }
     };
     match start(cli, open_explorer) {
         Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(failure) => {
-            common::note(&format!("medrgb: {}", text::clean(&failure.to_string())));
+            let sentence = text::clean(&failure.to_string()).replace('\n', " ");
+            common::note(&format!("medrgb: {sentence}"));
             ExitCode::from(if matches!(failure, Failure::Usage(_)) {
                 2
             } else {
                 1
             })
         }
+    }
+}
+
+/// Prints help, the version or what is wrong with the arguments, the latter in plain words.
+fn print(error: &clap::Error) {
+    let said = error.render().to_string();
+    match plain(&said) {
+        words if error.use_stderr() && words != said => common::note(words.trim_end()),
+        _ => drop(error.print()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, IsTerminal, Write};
+use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -12,11 +12,13 @@ use sha2::{Digest, Sha256};
 use crate::cli::Failure;
 use crate::cli::audit::percent;
 use crate::cli::common::{Environment, note, say, say_json, write_out};
+use crate::data::output;
 use crate::data::store::{
     RECORD_VERSION, ReplyRecord, RunGroup, RunLock, RunSummary, Store, StoreError, logbook,
 };
+use crate::domain::plain::json_reason;
 use crate::domain::plan::ConditionKey;
-use crate::domain::text::{clean, collapse};
+use crate::domain::text::{clean, collapse, count, short};
 use crate::engine::models::store_file;
 
 /// Problems of an imported file that are written out.
@@ -116,12 +118,18 @@ fn unknown(path: &Path, run: &str, runs: &[RunSummary]) -> Failure {
         true => "it holds no run yet".to_owned(),
         false => format!(
             "it holds \"{}\"",
-            names[..names.len().min(5)].join("\", \"")
+            names
+                .into_iter()
+                .take(5)
+                .map(short)
+                .collect::<Vec<_>>()
+                .join("\", \"")
         ),
     };
     Failure::Failed(format!(
         "the store {} has no run \"{run}\"; {known}",
-        path.display()
+        path.display(),
+        run = short(run)
     ))
 }
 
@@ -327,7 +335,8 @@ fn remove(path: &Path, run: &str, yes: bool) -> Result<(), Failure> {
 fn confirmed(run: &str, records: u64) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
         return Err(Failure::Usage(format!(
-            "removing the run \"{run}\" with {records} records can't be undone; say --yes"
+            "removing the run \"{run}\" with {records} records can't be undone; say --yes",
+            run = short(run)
         )));
     }
     note(&format!(
@@ -342,45 +351,39 @@ fn confirmed(run: &str, records: u64) -> Result<bool, Failure> {
 }
 
 fn export(path: &Path, run: &str, out: &Path) -> Result<(), Failure> {
+    output::check(out).map_err(Failure::failed)?;
     let (store, _) = open_run(path, run)?;
-    let failed = |error: std::io::Error| {
-        Failure::Failed(format!(
-            "{} can't be written: {error}; choose another place",
-            out.display()
-        ))
-    };
-    let folder = match out.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-    let mut writer = BufWriter::new(file);
     let ids = store.ids_of_run(run).map_err(Failure::failed)?;
-    let mut count = 0usize;
-    for id in ids {
-        // One by one, so that a large run needs no memory.
-        let Some(record) = store.get(id).map_err(Failure::failed)? else {
-            continue;
-        };
-        let mut line = serde_json::to_value(&record).map_err(Failure::failed)?;
-        if let Some(fields) = line.as_object_mut() {
-            fields.shift_insert(0, "version".to_owned(), json!(RECORD_VERSION));
-            fields.shift_remove("id");
+    let mut written = 0usize;
+    output::write(out, |file| {
+        for id in ids {
+            // One by one, so that a large run needs no memory.
+            let record = store.get(id).map_err(|error| error.to_string())?;
+            if let Some(record) = record {
+                write_record(file, &record)?;
+                written += 1;
+            }
         }
-        writeln!(writer, "{line}").map_err(failed)?;
-        count += 1;
-    }
-    let file = writer
-        .into_inner()
-        .map_err(|error| failed(error.into_error()))?;
-    file.as_file().sync_all().map_err(failed)?;
-    file.persist(out).map_err(|error| failed(error.error))?;
+        Ok(())
+    })
+    .map_err(Failure::failed)?;
     note(&format!(
-        "wrote {count} records of the run \"{}\" to {}",
-        clean(run),
+        "wrote {} of the run \"{}\" to {}",
+        count(written, "record"),
+        short(run),
         out.display()
     ));
     Ok(())
+}
+
+/// A record as the line that `runs import` reads.
+fn write_record(file: &mut impl Write, record: &ReplyRecord) -> Result<(), String> {
+    let mut line = serde_json::to_value(record).map_err(|error| error.to_string())?;
+    if let Some(fields) = line.as_object_mut() {
+        fields.shift_insert(0, "version".to_owned(), json!(RECORD_VERSION));
+        fields.shift_remove("id");
+    }
+    writeln!(file, "{line}").map_err(|error| output::reason(&error))
 }
 
 /// What became of the records of a file.
@@ -431,8 +434,8 @@ fn import(path: &Path, file: &Path, run: Option<&str>, json: bool) -> Result<(),
         }));
     }
     say(&format!(
-        "{} records imported, {} were there already, {} can't be read",
-        new.len(),
+        "{} imported, {} already there, {} can't be read",
+        count(new.len(), "record"),
         imported.held,
         imported.problems.len()
     ))
@@ -472,15 +475,15 @@ fn read_records(path: &Path, run: Option<&str>) -> Result<Imported, Failure> {
 }
 
 fn record(json: &[u8]) -> Result<ReplyRecord, String> {
-    let value: Value =
-        serde_json::from_slice(json).map_err(|error| format!("no JSON object ({error})"))?;
+    let value: Value = serde_json::from_slice(json)
+        .map_err(|error| format!("no JSON object ({})", json_reason(&error)))?;
     match value.get("version").and_then(Value::as_u64) {
         Some(version) if version > u64::from(RECORD_VERSION) => Err(format!(
             "the record has version {version}, but this program knows versions up to {RECORD_VERSION}; update the program"
         )),
         Some(_) => {
             let mut record: ReplyRecord = serde_json::from_value(value)
-                .map_err(|error| format!("no record of a reply ({error})"))?;
+                .map_err(|error| format!("no record of a reply ({})", json_reason(&error)))?;
             record.id = 0;
             if record.run.trim().is_empty() {
                 return Err("the record's \"run\" is empty".to_owned());

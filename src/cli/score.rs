@@ -15,6 +15,7 @@ use crate::domain::answer::Outcome;
 use crate::domain::definition::{Definition, read, standard_shape};
 use crate::domain::question::Question;
 use crate::domain::stats::wilson;
+use crate::domain::text::short;
 
 /// Arguments of `medrgb score`.
 #[derive(Debug, clap::Args)]
@@ -95,7 +96,8 @@ pub fn evaluate(args: &Args) -> Result<Report, Failure> {
         let question = by_id.get(prediction.id.as_str()).ok_or_else(|| {
             format!(
                 "id \"{}\" is no question of {}; check that both files belong together",
-                prediction.id, args.questions
+                short(&prediction.id),
+                args.questions
             )
         })?;
         count.add(args.definition, question, &prediction);

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::cli::Failure;
-use crate::config::{Config, Paths};
+use crate::config::{Config, HOTTEST, Paths};
+use crate::domain::plain::plain;
 
 /// File name of the user's settings in the configuration folder.
 pub const USER_FILE: &str = "config.toml";
@@ -214,8 +215,15 @@ fn check(config: &Config, origins: &BTreeMap<String, String>) -> Result<(), Fail
             "{origin}: {key} must be {expected}"
         )))
     };
-    if !(0.0..=2.0).contains(&config.temperature) {
-        return wrong("temperature", "a number from 0 to 2");
+    let hot = |temperature: f64| !(0.0..=HOTTEST).contains(&temperature);
+    let range = format!("a number from 0 to {HOTTEST}");
+    if hot(config.temperature) {
+        return wrong("temperature", &range);
+    }
+    for (name, model) in &config.models {
+        if model.temperature.is_some_and(hot) {
+            return wrong(&format!("models.{name}.temperature"), &range);
+        }
     }
     if config.max_tokens == 0 {
         return wrong("max_tokens", "at least 1");
@@ -239,7 +247,7 @@ fn explain(file: &Path, text: &str, error: &toml::de::Error) -> String {
     let line = error.span().map_or(1, |span| {
         text[..span.start.min(text.len())].matches('\n').count() + 1
     });
-    let message = error.message().trim().replace('\n', "; ");
+    let message = plain(&error.message().trim().replace('\n', "; "));
     let hint = nearest_in(&message)
         .map(|name| format!("; did you mean `{name}`?"))
         .unwrap_or_default();

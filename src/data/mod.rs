@@ -4,6 +4,7 @@ pub mod csv_file;
 pub mod dataset;
 pub mod export;
 pub mod import;
+pub mod output;
 pub mod parquet_file;
 pub mod predictions;
 pub mod prompts;

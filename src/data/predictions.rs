@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::data::dataset::questions::{named, scan};
-use crate::data::dataset::record::Record;
+use crate::data::dataset::record::{Record, reason};
 use crate::data::source;
 use crate::domain::question::Question;
+use crate::domain::text::short;
 
 /// A file that can't be used: what, where, what was expected, what to do.
 #[derive(Debug, thiserror::Error)]
@@ -111,7 +112,8 @@ fn benchmark_set(
         file_error(
             path,
             format!(
-                "is neither a qa.jsonl (lines with question_id, question, options, answer) nor a MIRAGE benchmark.json ({error})"
+                "is neither a qa.jsonl (lines with question_id, question, options, answer) nor a MIRAGE benchmark.json ({})",
+                reason(&error)
             ),
         )
     })?;
@@ -129,8 +131,9 @@ fn benchmark_set(
     };
     let Some(Value::Object(records)) = sets.get(set) else {
         return Err(PredictionError::Usage(format!(
-            "{} has no set \"{set}\"; it has {known}",
-            path.display()
+            "{} has no set \"{}\"; it has {known}",
+            path.display(),
+            short(set)
         )));
     };
     records
@@ -184,13 +187,14 @@ pub fn read_predictions(
             source::Line::Bad(why) => return Err(line_error(path, number, why)),
         };
         let prediction = prediction(line).map_err(|detail| line_error(path, number, detail))?;
-        if let Some(first) = lines_of.insert(prediction.id.clone(), number) {
+        let id = prediction.id.clone();
+        if let Some(first) = lines_of.insert(id.clone(), number) {
             return Err(line_error(
                 path,
                 number,
                 format!(
                     "id \"{}\" stands already in line {first}; keep one reply per question",
-                    prediction.id
+                    short(&id)
                 ),
             ));
         }
@@ -200,8 +204,8 @@ pub fn read_predictions(
 
 fn prediction(line: &str) -> Result<Prediction, String> {
     const SHAPE: &str = "expected {\"id\": \"…\", \"response\": \"…\"}";
-    let value: Value =
-        serde_json::from_str(line).map_err(|error| format!("no valid JSON ({error}); {SHAPE}"))?;
+    let value: Value = serde_json::from_str(line)
+        .map_err(|error| format!("no valid JSON ({}); {SHAPE}", reason(&error)))?;
     let Value::Object(mut fields) = value else {
         return Err(format!("no JSON object; {SHAPE}"));
     };

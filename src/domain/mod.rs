@@ -7,6 +7,7 @@ pub mod definition;
 pub mod mention;
 pub mod normalize;
 pub mod passage;
+pub mod plain;
 pub mod plan;
 pub mod prompt;
 pub mod question;

@@ -109,6 +109,32 @@ pub fn collapse(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// The most characters of a [`short`] text.
+const SHORT: usize = 60;
+
+/// An id, a name or another value as a message quotes it: cleaned, on one line, at most 60 characters, the last of
+/// them an ellipsis where something was cut off.
+pub fn short(text: &str) -> String {
+    // Cleaning may remove any number of characters; of a huge value only the beginning is looked at.
+    let head: String = text.chars().take(SHORT * 20).collect();
+    let whole = head.len() == text.len();
+    let line = collapse(&clean(&head));
+    if whole && line.chars().count() <= SHORT {
+        return line;
+    }
+    let mut cut: String = line.chars().take(SHORT - 1).collect();
+    cut.push('…');
+    cut
+}
+
+/// A number with its noun, which takes an s except after 1: "1 record", "2 records".
+pub fn count(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
 /// The form in which two documents count as the same text: NFKC, lower case, white space collapsed.
 pub fn document_key(text: &str) -> String {
     let mut key = String::with_capacity(text.len());
@@ -180,6 +206,19 @@ mod tests {
             "a ]never closed. The rest"
         );
         assert_eq!(clean("one\u{2028}two\u{c}three"), "one\ntwo\nthree");
+    }
+
+    #[test]
+    fn quoted_values_are_short_and_on_one_line() {
+        assert_eq!(short("a\n\u{1b}[31mb "), "a b");
+        let sixty = "é".repeat(60);
+        assert_eq!(short(&sixty), sixty);
+        let cut = short(&"é".repeat(5000));
+        assert_eq!(cut, format!("{}…", "é".repeat(59)));
+        assert_eq!(
+            count(1, "record") + ", " + &count(0, "record"),
+            "1 record, 0 records"
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::domain::answer::ReplyShape;
 use crate::domain::context::{Condition, Context, compose};
 use crate::domain::prompt::{Prompt, Templates, reply_shape};
 use crate::domain::question::Question;
+use crate::domain::text::short;
 
 /// A question under a condition, ready to be shown and asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +26,7 @@ pub struct Instance {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum InstanceError {
     /// No such question.
-    #[error("no question has the id \"{0}\"; the explorer lists the ids of a dataset")]
+    #[error("no question has the id \"{id}\"; the explorer lists the ids of a dataset", id = short(.0))]
     UnknownQuestion(String),
     /// The condition is impossible for this question.
     #[error(transparent)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::config::{Config, Paths};
 use crate::data::store::{FILE_NAME, ReplyRecord, Store, StoreError};
+use crate::domain::text::short;
 use crate::engine::ask::{identity_of, result_of};
 use crate::model::open::open;
 use crate::model::registry::models_dir;
@@ -57,7 +58,8 @@ pub fn store_with(file: &Path, run: &str) -> Result<Store, ModelError> {
             FailureKind::NotFound,
             format!(
                 "there is no run \"{run}\" yet: nothing has been stored in {}",
-                file.display()
+                file.display(),
+                run = short(run)
             ),
         ));
     }
@@ -117,7 +119,7 @@ fn unknown_run(store: &Store, run: &str) -> ModelError {
         .unwrap_or_default()
         .into_iter()
         .take(5)
-        .map(|summary| format!("\"{}\"", summary.name))
+        .map(|summary| format!("\"{}\"", short(&summary.name)))
         .collect();
     let known = if names.is_empty() {
         "it holds no run yet".to_owned()
@@ -128,7 +130,8 @@ fn unknown_run(store: &Store, run: &str) -> ModelError {
         FailureKind::NotFound,
         format!(
             "the store {} has no run \"{run}\"; {known}",
-            store.path().display()
+            store.path().display(),
+            run = short(run)
         ),
     )
 }

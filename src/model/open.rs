@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::domain::text::short;
 use crate::model::http::HttpModel;
 use crate::model::select::{EmbeddedSpec, Selected};
 use crate::model::{ChatModel, FailureKind, ModelError};
@@ -18,7 +19,10 @@ pub fn open(selected: Selected, models_dir: &Path) -> Result<Arc<dyn ChatModel>,
         Selected::Embedded(spec) => open_embedded(&spec, models_dir),
         Selected::Replay(run) => Err(ModelError::new(
             FailureKind::Local,
-            format!("the run \"{run}\" can only be replayed from its store"),
+            format!(
+                "the run \"{run}\" can only be replayed from its store",
+                run = short(&run)
+            ),
         )),
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use crate::config::{Config, ModelConfig};
+use crate::domain::text::short;
 use crate::model::http::{HttpSettings, MaxTokensField, ResponseFormat, RetryPolicy, Secret};
 use crate::model::presets::{self, ServerPreset};
 use crate::model::{FailureKind, ModelError, Sampling};
@@ -66,7 +67,8 @@ pub fn resolve(
             Some((prefix, "")) if is_prefix(prefix) => {
                 return Err(refused(format!(
                     "the model \"{name}\" lacks what comes after the colon; write {}",
-                    example(prefix)
+                    example(prefix),
+                    name = short(name)
                 )));
             }
             Some(("embedded", rest)) => Selected::Embedded(embedded(rest, None)),
@@ -83,7 +85,8 @@ pub fn resolve(
     match (&selected, base_url) {
         (Selected::Http(_), _) | (_, None) => Ok(selected),
         (_, Some(_)) => Err(refused(format!(
-            "--base-url has no meaning for \"{name}\", which is not reached over HTTP; leave it out or use openai:MODEL"
+            "--base-url has no meaning for \"{name}\", which is not reached over HTTP; leave it out or use openai:MODEL",
+            name = short(name)
         ))),
     }
 }
@@ -188,7 +191,8 @@ fn preset(
         let server = known.server.and_then(presets::server);
         if server.is_none() && model.base_url.is_none() {
             return Err(refused(format!(
-                "[models.{name}] preset \"{wanted}\" is an open model, so its server must be named: add `base_url = \"…\"`"
+                "[models.{name}] preset \"{wanted}\" is an open model, so its server must be named: add `base_url = \"…\"`",
+                wanted = short(wanted)
             )));
         }
         return Ok((server.unwrap_or(openai), Some(known)));
@@ -199,7 +203,8 @@ fn preset(
         .chain(presets::MODELS.iter().map(|known| known.name));
     Err(refused(format!(
         "[models.{name}] preset \"{wanted}\" is not known; {}",
-        suggestion(wanted, names)
+        suggestion(wanted, names),
+        wanted = short(wanted)
     )))
 }
 
@@ -290,7 +295,8 @@ fn unknown(name: &str, config: &Config) -> ModelError {
         .chain(presets::SERVERS.iter().map(|server| server.name));
     let message = format!(
         "no model is called \"{name}\"; {}; a name of the config file, openai:MODEL (with --base-url), embedded, embedded:FILE.gguf or replay:RUN is expected",
-        suggestion(name, known)
+        suggestion(name, known),
+        name = short(name)
     );
     ModelError {
         attempts: 0,

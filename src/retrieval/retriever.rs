@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use medrgb_encoder::{BackendChoice, Encoder};
 
+use crate::domain::text::short;
 use crate::retrieval::embed::{self, CacheEntry};
 use crate::retrieval::encoders::{self, EncodedQuery, Pair};
 use crate::retrieval::exact::{self, Scored, Vectors};
@@ -97,7 +98,7 @@ impl Retriever {
                     "documents {} and {} of the corpus have the same id \"{}\": ids must be unique",
                     first + 1,
                     position + 1,
-                    document.id
+                    short(&document.id)
                 )));
             }
         }

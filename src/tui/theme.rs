@@ -6,6 +6,8 @@ use std::path::Path;
 use ratatui::style::{Color, Modifier, Style};
 use serde::Deserialize;
 
+use crate::domain::text::short;
+
 /// What a piece of text means; the theme decides how it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)] // the names say it
@@ -220,8 +222,10 @@ fn source(name: &str, folder: Option<&Path>) -> Result<(String, String), ThemeEr
             let all = names(folder);
             let all: Vec<&str> = all.iter().map(String::as_str).collect();
             ThemeError(format!(
-                "there is no theme \"{name}\"; {}",
-                nearest(name, &all)
+                "there is no theme \"{}\"; {}; there are auto, {}",
+                short(name),
+                nearest(name, &all),
+                all.join(", ")
             ))
         })
 }

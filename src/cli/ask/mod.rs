@@ -6,8 +6,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
-use crate::cli::common::{Environment, note, say, say_json, templates, write_out};
+use crate::cli::common::{Environment, model_failure, note, say, say_json, templates, write_out};
 use crate::cli::condition::{ConditionArgs, instance_failure};
+use crate::config::HOTTEST;
 use crate::data::store::{ReplyRecord, Store};
 use crate::domain::text::{clean, collapse};
 use crate::engine::ask::{AskEvent, AskRequest, ask};
@@ -66,8 +67,8 @@ pub struct Args {
 
 pub(super) fn temperature(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(value) if (0.0..=10.0).contains(&value) => Ok(value),
-        _ => Err("a number from 0 to 10 is expected".to_owned()),
+        Ok(value) if (0.0..=HOTTEST).contains(&value) => Ok(value),
+        _ => Err(format!("a number from 0 to {HOTTEST} is expected")),
     }
 }
 
@@ -126,10 +127,10 @@ fn request(args: &Args, environment: &Environment) -> Result<AskRequest, Failure
         .map_err(|error| instance_failure(error, &dataset))?;
     let name = name_of(args, environment);
     let model = open_model(name, args.base_url.as_deref(), config, &environment.paths)
-        .map_err(Failure::failed)?;
+        .map_err(model_failure)?;
     let store = match args.no_store || is_replay(model.as_ref()) {
         true => None,
-        false => Some(Store::open(&store_file(&environment.paths)).map_err(Failure::failed)?),
+        false => Some(open_store(environment)?),
     };
     let general = sampling(name, config);
     Ok(AskRequest {
@@ -149,6 +150,15 @@ fn request(args: &Args, environment: &Environment) -> Result<AskRequest, Failure
 /// A replayed reply is in the store already.
 fn is_replay(model: &dyn ChatModel) -> bool {
     model.identity().backend == BackendKind::Replay
+}
+
+/// The store of replies; without one a reply can still be had.
+fn open_store(environment: &Environment) -> Result<Store, Failure> {
+    Store::open(&store_file(&environment.paths)).map_err(|error| {
+        Failure::Failed(format!(
+            "{error}; --no-store asks without storing the reply"
+        ))
+    })
 }
 
 fn name_of<'a>(args: &'a Args, environment: &'a Environment) -> &'a str {

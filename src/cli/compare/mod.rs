@@ -5,6 +5,7 @@ use crate::cli::common::{Environment, say_json, write_out};
 use crate::domain::compare::{Comparison, compare};
 use crate::domain::score::Metric;
 use crate::domain::stats::Resampling;
+use crate::domain::text::short;
 use crate::engine::compare::RunView;
 use crate::engine::models::{store_file, store_with};
 
@@ -120,14 +121,18 @@ fn refuse_nothing(
     if comparison.pairs == 0 {
         return Err(Failure::Failed(format!(
             "the runs \"{first}\" and \"{second}\" hold no replies to the same question of the same dataset under the same condition, so there is nothing to compare ({})",
-            show::left_out(&comparison.left_out)
+            show::left_out(&comparison.left_out),
+            first = short(first),
+            second = short(second)
         )));
     }
     if comparison.pooled.is_empty() {
         let names: Vec<&str> = metrics.iter().map(|metric| metric.name()).collect();
         return Err(Failure::Failed(format!(
             "no pair of the runs \"{first}\" and \"{second}\" has {} on both sides; --metric all compares what there is",
-            names.join(" or ")
+            names.join(" or "),
+            first = short(first),
+            second = short(second)
         )));
     }
     Ok(())

@@ -1,17 +1,19 @@
 //! `medrgb report`: the paper's tables and figures for stored runs.
 
-use std::io::{IsTerminal, Write as _};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
 use crate::cli::Failure;
 use crate::cli::common::{Environment, note, variable, write_out};
+use crate::data::output;
 use crate::data::store::Store;
 use crate::domain::report::{
     Observation, Options, PAPER, Published, Report, RunFacts, build, csv, html, latex, markdown,
     text,
 };
+use crate::domain::text::short;
 use crate::engine::models::store_file;
 
 macro_rules! examples {
@@ -201,7 +203,8 @@ fn same_models(flags: &[String], paper: &Published) -> Result<Vec<(String, Strin
         let known = known.ok_or_else(|| {
             Failure::Usage(format!(
                 "--paper-model {flag}: the paper has no model \"{named}\"; it has {}",
-                models.join(", ")
+                models.join(", "),
+                named = short(named)
             ))
         })?;
         Ok((own.to_owned(), (*known).to_owned()))
@@ -217,14 +220,16 @@ fn askings(name: &str, store: &Path) -> Result<Vec<Observation>, Failure> {
     if !store.exists() {
         return Err(Failure::Failed(format!(
             "there is no run \"{name}\": nothing has been stored in {} yet; `medrgb ask` stores replies",
-            store.display()
+            store.display(),
+            name = short(name)
         )));
     }
     let store = Store::open(store).map_err(Failure::failed)?;
     let found = store.observations(name).map_err(Failure::failed)?;
     match found {
         Some(askings) if askings.is_empty() => Err(Failure::Failed(format!(
-            "the run \"{name}\" holds no replies yet, so there is nothing to report"
+            "the run \"{name}\" holds no replies yet, so there is nothing to report",
+            name = short(name)
         ))),
         Some(askings) => Ok(askings),
         None => Err(unknown(name, &store)),
@@ -236,7 +241,7 @@ fn unknown(name: &str, store: &Store) -> Failure {
         .runs()
         .unwrap_or_default()
         .into_iter()
-        .map(|run| run.name)
+        .map(|run| short(&run.name))
         .take(5)
         .collect();
     let there = match known.is_empty() {
@@ -245,7 +250,8 @@ fn unknown(name: &str, store: &Store) -> Failure {
     };
     Failure::Failed(format!(
         "the store {} has no run \"{name}\"; {there}",
-        store.path().display()
+        store.path().display(),
+        name = short(name)
     ))
 }
 
@@ -278,30 +284,7 @@ fn style(args: &Args) -> text::Style {
 
 /// Writes the whole file or nothing.
 fn write_file(file: &Path, text: &str) -> Result<(), Failure> {
-    let wrong = |error: std::io::Error| {
-        Failure::Failed(format!("{} can't be written: {error}", file.display()))
-    };
-    if file.is_dir() {
-        return Err(Failure::Failed(format!(
-            "{} is a folder; --out needs the name of a file",
-            file.display()
-        )));
-    }
-    let folder = match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".writing-");
-    // As other new files: the process's mask decides, not the temporary file's privacy.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut temporary = builder.tempfile_in(folder).map_err(wrong)?;
-    temporary.write_all(text.as_bytes()).map_err(wrong)?;
-    temporary.as_file().sync_all().map_err(wrong)?;
-    temporary
-        .persist(file)
-        .map_err(|error| wrong(error.error))?;
+    output::write_text(file, text).map_err(Failure::failed)?;
     note(&format!("wrote {}", file.display()));
     Ok(())
 }

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use crate::cli::Failure;
 use crate::cli::ask::{run_name, temperature};
 use crate::cli::audit::{Cost, left_out};
-use crate::cli::common::{Environment, note, say_json, templates, write_out};
+use crate::cli::common::{Environment, model_failure, note, say_json, templates, write_out};
 use crate::cli::condition::open_dataset;
 use crate::cli::grid::GridArgs;
 use crate::cli::progress::Line;
@@ -152,7 +152,7 @@ fn prepare(
     let dataset = open_dataset(args.grid.dataset.as_deref())?;
     let name = name_of(args, environment);
     let model = open_model(name, args.base_url.as_deref(), config, &environment.paths)
-        .map_err(Failure::failed)?;
+        .map_err(model_failure)?;
     let general = sampling(name, config);
     Ok(Sweep {
         run: match &args.run {

@@ -106,6 +106,12 @@ pub(super) fn question_file(path: &Path) -> Result<PathBuf, DatasetError> {
             ))),
         };
     }
+    if !kind.is_dir() {
+        return Err(DatasetError(format!(
+            "{shown} is neither a folder nor a regular file; give the dataset folder that holds {QUESTIONS} and {SIGNAL}"
+        )));
+    }
+    refuse_irregular(path, QUESTIONS)?;
     if let Some(questions) = present(path, QUESTIONS) {
         return Ok(questions);
     }
@@ -170,10 +176,28 @@ pub(super) fn optional(
     folder: &Path,
     name: &str,
 ) -> Result<Option<Content<'static>>, DatasetError> {
+    refuse_irregular(folder, name)?;
     match present(folder, name) {
         Some(path) => Content::read(&path).map(Some),
         None => Ok(None),
     }
+}
+
+/// A folder, a pipe or a device under the name of a file of the dataset is not passed over.
+fn refuse_irregular(folder: &Path, name: &str) -> Result<(), DatasetError> {
+    for path in [folder.join(name), folder.join(parquet_name(name))] {
+        let what = match fs::metadata(&path) {
+            Ok(kind) if kind.is_dir() => "a folder",
+            Ok(kind) if !kind.is_file() => "a pipe or a device",
+            // What can't be looked at says why when it is read; what is not there is missing.
+            _ => continue,
+        };
+        return Err(DatasetError(format!(
+            "{} is not a regular file but {what}; put the file of the dataset in its place",
+            path.display()
+        )));
+    }
+    Ok(())
 }
 
 /// The file of this name in the folder, or its Parquet form; the former where both are there.

@@ -10,6 +10,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::data::dataset::Dataset;
+use crate::data::dataset::record::reason;
 use crate::domain::report::MEDRGB_DOCUMENTS;
 
 /// The file's name.
@@ -34,7 +35,7 @@ fn read(file: &Path) -> Result<Option<Value>, String> {
         return Ok(None);
     }
     let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
-    let manifest: Value = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+    let manifest: Value = serde_json::from_slice(&bytes).map_err(|error| reason(&error))?;
     match manifest.is_object() {
         true => Ok(Some(manifest)),
         false => Err("it holds no object".to_owned()),

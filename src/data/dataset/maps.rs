@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use crate::data::dataset::files::Content;
 use crate::data::dataset::record::{Record, kind, reason, wrong};
-use crate::data::dataset::{DatasetError, QUESTIONS, SIGNAL};
+use crate::data::dataset::{DatasetError, Problems, QUESTIONS, SIGNAL};
 use crate::domain::passage::{Counterfactual, Document, Source, SubQuestion};
+use crate::domain::text::{count, short};
 
 /// Ids of the documents of each question.
 type DocumentIds<'a> = HashMap<&'a str, HashSet<&'a str>>;
@@ -17,14 +18,14 @@ type DocumentIds<'a> = HashMap<&'a str, HashSet<&'a str>>;
 /// Reads the three files; bad records go to `problems`.
 pub(super) struct Reader<'a> {
     questions: &'a HashMap<String, usize>,
-    problems: &'a mut Vec<String>,
+    problems: &'a mut Problems,
 }
 
 impl<'a> Reader<'a> {
     /// A reader for the documents of these questions.
     pub(super) fn new(
         questions: &'a HashMap<String, usize>,
-        problems: &'a mut Vec<String>,
+        problems: &'a mut Problems,
     ) -> Reader<'a> {
         Reader {
             questions,
@@ -43,11 +44,13 @@ impl<'a> Reader<'a> {
             documents.retain(|document| {
                 let new = seen.insert(document.id.clone());
                 if !new {
-                    self.problems.push(format!(
-                        "{}, question \"{question_id}\": document id \"{}\" stands twice; the second is left out",
+                    let said = format!(
+                        "{}, question \"{}\": document id \"{}\" stands twice; the second is left out",
                         content.map_or(SIGNAL, |content| &content.name),
-                        document.id
-                    ));
+                        short(question_id),
+                        short(&document.id)
+                    );
+                    self.problems.add(1, said);
                 }
                 new
             });
@@ -104,12 +107,13 @@ impl<'a> Reader<'a> {
         let mut seen: HashSet<String> = HashSet::new();
         let mut unknown: Vec<(String, usize)> = Vec::new();
         for (question_id, value) in parse(content)? {
-            let place = format!("{}, question \"{question_id}\"", content.name);
+            let place = format!("{}, question \"{}\"", content.name, short(&question_id));
             let Value::Array(items) = value else {
                 let found = kind(&value);
-                self.problems.push(format!(
-                    "{place}: expected a list of records, found {found}; left out"
-                ));
+                self.problems.add(
+                    1,
+                    format!("{place}: expected a list of records, found {found}; left out"),
+                );
                 continue;
             };
             if items.is_empty() {
@@ -120,10 +124,13 @@ impl<'a> Reader<'a> {
                 continue;
             }
             if !seen.insert(question_id.clone()) {
-                self.problems.push(format!(
-                    "{place}: stands twice in the file; {} of the second left out",
-                    plural(items.len())
-                ));
+                self.problems.add(
+                    items.len(),
+                    format!(
+                        "{place}: stands twice in the file; {} of the second left out",
+                        count(items.len(), "record")
+                    ),
+                );
                 continue;
             }
             let mut records = Vec::with_capacity(items.len());
@@ -133,22 +140,25 @@ impl<'a> Reader<'a> {
                     Err(fault) => {
                         let number = at + 1;
                         self.problems
-                            .push(format!("{place}, record {number}: {fault}; left out"));
+                            .add(1, format!("{place}, record {number}: {fault}; left out"));
                     }
                 }
             }
             groups.push((question_id, records));
         }
-        self.problems.extend(unknown_questions(&unknown));
+        let records = unknown.iter().map(|(_, records)| records).sum();
+        if let Some(said) = unknown_questions(&unknown, records) {
+            self.problems.add(records, said);
+        }
         Ok(groups)
     }
 }
 
 /// One sentence for all records of questions that were not read: after a broken `qa.jsonl` there can be
 /// thousands, which would bury what is really wrong.
-fn unknown_questions(unknown: &[(String, usize)]) -> Option<String> {
+fn unknown_questions(unknown: &[(String, usize)], records: usize) -> Option<String> {
     let (first, _) = unknown.first()?;
-    let records = plural(unknown.iter().map(|(_, records)| records).sum());
+    let records = count(records, "record");
     let others = match unknown.len() - 1 {
         0 => String::new(),
         others => format!(" (and {others} more of the file)"),
@@ -156,13 +166,6 @@ fn unknown_questions(unknown: &[(String, usize)]) -> Option<String> {
     Some(format!(
         "{first}{others}: not among the questions read from {QUESTIONS}; {records} left out"
     ))
-}
-
-fn plural(count: usize) -> String {
-    match count {
-        1 => "1 record".to_owned(),
-        _ => format!("{count} records"),
-    }
 }
 
 /// The id of one of the question's documents.
@@ -179,7 +182,8 @@ fn document_of(
     match known {
         true => Ok(id),
         false => Err(format!(
-            "{field} \"{id}\" is not the id of one of the question's documents in {SIGNAL}"
+            "{field} \"{}\" is not the id of one of the question's documents in {SIGNAL}",
+            short(&id)
         )),
     }
 }
@@ -216,9 +220,11 @@ fn source(record: &mut Record) -> Result<Option<Source>, String> {
 fn parse(content: &Content<'_>) -> Result<Vec<(String, Value)>, DatasetError> {
     let text = content.text()?;
     let Entries(entries) = serde_json::from_str(text).map_err(|error| {
-        let complete = match error.is_eof() {
-            true => "; the file ends too early, fetch or write it again",
-            false => "; expected one JSON object {\"question_id\": [records]}",
+        // An error about the whole says already what is expected.
+        let complete = match (error.is_eof(), error.is_data()) {
+            (true, _) => "; the file ends too early, fetch or write it again",
+            (false, true) => "",
+            (false, false) => "; expected one JSON object {\"question_id\": [records]}",
         };
         DatasetError(format!(
             "{}, line {}, column {}: {}{complete}",
@@ -245,7 +251,7 @@ impl<'de> Visitor<'de> for EntriesVisitor {
     type Value = Vec<(String, Value)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object that maps question ids to lists")
+        f.write_str("one JSON object {\"question_id\": [records]}")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {

@@ -13,6 +13,7 @@ use crate::data::dataset::files::Content;
 use crate::domain::context::{NoisePool, Pools};
 use crate::domain::passage::{Counterfactual, Document, SubQuestion};
 use crate::domain::question::Question;
+use crate::domain::text::count;
 
 mod columns;
 mod files;
@@ -47,6 +48,8 @@ pub struct Dataset {
     pub questions: Vec<Question>,
     /// What was wrong with single records, one clear sentence each; those records are left out.
     pub problems: Vec<String>,
+    /// How many records were left out in all; one problem can stand for many.
+    pub left_out: usize,
     /// SHA-256 over the files' contents, for run manifests and caches.
     pub fingerprint: String,
     positions: HashMap<String, usize>,
@@ -111,7 +114,7 @@ impl Dataset {
         contents: [Option<Content<'_>>; 4],
     ) -> Result<Dataset, DatasetError> {
         let fingerprint = fingerprint(&contents);
-        let mut problems = Vec::new();
+        let mut problems = Problems::default();
         let [questions, signal, sub_questions, counterfactuals] = contents;
         let questions = match &questions {
             Some(content) => questions::parse(content, &mut problems)?,
@@ -141,13 +144,24 @@ impl Dataset {
             name,
             path,
             questions,
-            problems,
+            problems: problems.said,
+            left_out: problems.records,
             fingerprint,
             positions,
             sub_questions,
             counterfactuals,
             noise,
         })
+    }
+
+    /// How much could not be read, in words: "22 records", or "1 problem" where no record was left out;
+    /// `None` where all is well.
+    pub fn trouble(&self) -> Option<String> {
+        match (self.left_out, self.problems.len()) {
+            (0, 0) => None,
+            (0, problems) => Some(count(problems, "problem")),
+            (records, _) => Some(count(records, "record")),
+        }
     }
 
     /// Position of the question with this id.
@@ -188,6 +202,23 @@ impl Dataset {
             }
         }
         found
+    }
+}
+
+/// What was wrong while a dataset was read.
+#[derive(Debug, Default)]
+struct Problems {
+    /// One sentence each.
+    said: Vec<String>,
+    /// Records left out.
+    records: usize,
+}
+
+impl Problems {
+    /// Adds a problem for which so many records are left out.
+    fn add(&mut self, records: usize, said: String) {
+        self.records += records;
+        self.said.push(said);
     }
 }
 

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::data::dataset::DatasetError;
 use crate::data::dataset::files::Content;
 use crate::data::dataset::record::{Record, Unique, kind, reason, text_field, wrong};
+use crate::data::dataset::{DatasetError, Problems};
 use crate::domain::question::{Choice, Question};
-use crate::domain::text::collapse;
+use crate::domain::text::{collapse, count, short};
 
 /// Reads only the questions of a `qa.jsonl`, with what was wrong with the records left out: for scoring
 /// saved replies, which needs no documents.
@@ -18,25 +18,28 @@ use crate::domain::text::collapse;
 /// When the file can't be read, or holds no question.
 pub fn read_questions(path: &Path) -> Result<(Vec<Question>, Vec<String>), DatasetError> {
     let content = Content::read(path)?;
-    let mut problems = Vec::new();
+    let mut problems = Problems::default();
     let questions = parse(&content, &mut problems)?;
-    Ok((questions, problems))
+    Ok((questions, problems.said))
 }
 
 /// Reads every line; a bad one is left out and listed.
 pub(super) fn parse(
     content: &Content<'_>,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Result<Vec<Question>, DatasetError> {
     let file = &content.name;
     let mut questions: Vec<Question> = Vec::new();
     scan(content.body()?, &mut |line, read| match read {
         Ok(question) => questions.push(question),
-        Err(fault) => problems.push(format!("{file}, line {line}{fault}; left out")),
+        Err(fault) => problems.add(1, format!("{file}, line {line}{fault}; left out")),
     });
     if questions.is_empty() {
-        let why = match problems.first() {
-            Some(first) => format!("{} bad records, the first: {first}", problems.len()),
+        let why = match problems.said.first() {
+            Some(first) => format!(
+                "{}, the first: {first}",
+                count(problems.records, "bad record")
+            ),
             None => "it is empty".to_owned(),
         };
         return Err(DatasetError(format!(
@@ -59,7 +62,7 @@ pub(in crate::data) fn scan(body: &[u8], take: &mut dyn FnMut(usize, Result<Ques
         let read = read_line(bytes).and_then(|question| match lines.get(&question.id) {
             Some(first) => Err(format!(
                 ": question_id \"{}\" stands already in line {first}",
-                question.id
+                short(&question.id)
             )),
             None => {
                 lines.insert(question.id.clone(), line);
@@ -93,7 +96,8 @@ pub(in crate::data) fn question(mut record: Record) -> Result<Question, String> 
 
 /// A question whose id stands elsewhere, from the other fields; those that are not known are kept.
 pub(in crate::data) fn named(id: String, mut record: Record) -> Result<Question, String> {
-    let in_question = |fault| format!("question \"{id}\": {fault}");
+    let shown = id.clone();
+    let in_question = |fault| format!("question \"{}\": {fault}", short(&shown));
     let text = record.text("question").map_err(in_question)?;
     let options = record
         .value("options")
@@ -127,9 +131,9 @@ pub(in crate::data) fn options(value: Value) -> Result<Vec<Choice>, String> {
         }
     };
     if pairs.len() < 2 {
-        let count = pairs.len();
         return Err(format!(
-            "field \"options\" has {count} entries, but at least two are expected"
+            "field \"options\" has {}, but at least two are expected",
+            count(pairs.len(), "option")
         ));
     }
     let mut choices: Vec<Choice> = Vec::new();
@@ -159,7 +163,7 @@ fn option_letter(key: &str) -> Result<char, String> {
         (Some(letter), None) if letter.is_ascii_alphabetic() => Ok(letter.to_ascii_uppercase()),
         _ => Err(format!(
             "option key \"{}\" is not a single letter A to Z",
-            key.escape_debug()
+            short(key)
         )),
     }
 }
@@ -176,11 +180,15 @@ pub(in crate::data) fn answer_letter(answer: &str, options: &[Choice]) -> Result
     let mut named = options.iter().filter(|choice| same(&choice.text));
     match (named.next(), named.next()) {
         (Some(choice), None) => Ok(choice.letter),
-        (Some(_), Some(_)) => Err(format!("answer \"{answer}\" is the text of two options")),
+        (Some(_), Some(_)) => Err(format!(
+            "answer \"{}\" is the text of two options",
+            short(answer)
+        )),
         (None, _) => {
             let letters: Vec<String> = options.iter().map(|o| o.letter.to_string()).collect();
             Err(format!(
-                "answer \"{answer}\" is none of the options {}",
+                "answer \"{}\" is none of the options {}",
+                short(answer),
                 letters.join(", ")
             ))
         }

@@ -3,7 +3,8 @@
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::domain::text::clean;
+pub(in crate::data) use crate::domain::plain::json_reason as reason;
+use crate::domain::text::{clean, short};
 
 /// The longest text of one field, in bytes.
 pub(in crate::data) const LONGEST_TEXT: usize = 1 << 20;
@@ -160,19 +161,13 @@ impl<'de> Visitor<'de> for UniqueVisitor {
         let mut fields = Map::new();
         while let Some((key, Unique(value))) = entries.next_entry::<String, Unique>()? {
             if fields.contains_key(&key) {
-                return Err(A::Error::custom(format!("field \"{key}\" stands twice")));
+                return Err(A::Error::custom(format!(
+                    "field \"{}\" stands twice",
+                    short(&key)
+                )));
             }
             fields.insert(key, value);
         }
         Ok(Value::Object(fields))
-    }
-}
-
-/// The reason of a JSON error without its position.
-pub(in crate::data) fn reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" at line ") {
-        Some(at) => text[..at].to_owned(),
-        None => text,
     }
 }

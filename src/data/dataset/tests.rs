@@ -183,7 +183,7 @@ fn a_bad_question_is_left_out_and_listed_with_its_line() {
         .collect();
     assert_eq!(own.len(), 18);
     insta::assert_snapshot!(own.join("\n"), @r#"
-    DIR/qa.jsonl, line 2, column 59: EOF while parsing a value; left out
+    DIR/qa.jsonl, line 2, column 59: the text ends where a value is expected; left out
     DIR/qa.jsonl, line 3: question_id "q1" stands already in line 1; left out
     DIR/qa.jsonl, line 4: question "q3": answer "E" is none of the options A, B; left out
     DIR/qa.jsonl, line 5: question "q4": answer "perhaps" is none of the options A, B; left out
@@ -194,12 +194,12 @@ fn a_bad_question_is_left_out_and_listed_with_its_line() {
     DIR/qa.jsonl, line 10: question "q9": option key "1" is not a single letter A to Z; left out
     DIR/qa.jsonl, line 11: question "q10": option A stands twice; left out
     DIR/qa.jsonl, line 12, column 66: field "A" stands twice; left out
-    DIR/qa.jsonl, line 13: question "q12": field "options" has 1 entries, but at least two are expected; left out
+    DIR/qa.jsonl, line 13: question "q12": field "options" has 1 option, but at least two are expected; left out
     DIR/qa.jsonl, line 14: question "q13": answer "yes" is the text of two options; left out
     DIR/qa.jsonl, line 15: question "q14": field "question" is empty; left out
     DIR/qa.jsonl, line 16: question "q15": field "answer" is missing; left out
     DIR/qa.jsonl, line 17: expected an object, found a list; left out
-    DIR/qa.jsonl, line 18, column 74: trailing characters; left out
+    DIR/qa.jsonl, line 18, column 74: more text after the end of the value; left out
     DIR/qa.jsonl, line 19: question "q18": field "question" has 1048577 bytes, but at most 1048576 are read; left out
     "#);
 }
@@ -334,6 +334,88 @@ fn the_sample_is_sound() {
             !sample.pools(&question.id).signal.is_empty(),
             "{}",
             question.id
+        );
+    }
+}
+
+/// Two questions with two documents each; the first has two sub-questions and two adversarial versions.
+const COUNTED: [(&str, &str); 3] = [
+    (
+        SIGNAL,
+        r#"{"q1":[{"id":"a","content":"A."},{"id":"b","content":"B."}],"q2":[{"id":"c","content":"C."},{"id":"d","content":"D."}]}"#,
+    ),
+    (
+        SUB_QUESTIONS,
+        r#"{"q1":[{"doc_id":"a","question":"?","answer":"x"},{"doc_id":"b","question":"?","answer":"x"}]}"#,
+    ),
+    (
+        COUNTERFACTUALS,
+        r#"{"q1":[{"original_id":"a","new_answer":"y","edited_document":"Y."},{"original_id":"b","new_answer":"y","edited_document":"Y."}]}"#,
+    ),
+];
+
+fn counted(questions: &str) -> Dataset {
+    let mut files = vec![(QUESTIONS, questions.as_bytes())];
+    files.extend(COUNTED.iter().map(|(name, text)| (*name, text.as_bytes())));
+    open(&files).unwrap()
+}
+
+#[test]
+fn records_are_counted_and_not_the_sentences_about_them() {
+    let all = counted(QA);
+    assert_eq!((all.left_out, all.trouble()), (0, None));
+    // The question, its two documents, two sub-questions and two versions.
+    let bad_letter = counted(&QA.replacen("\"answer\":\"A\"", "\"answer\":\"E\"", 1));
+    assert_eq!(bad_letter.problems.len(), 4, "{:?}", bad_letter.problems);
+    assert_eq!(bad_letter.left_out, 7);
+    assert_eq!(bad_letter.trouble().as_deref(), Some("7 records"));
+    // The second line is cut off: the question and its two documents.
+    let cut = counted(&QA[..QA.len() - 20]);
+    assert_eq!((cut.problems.len(), cut.left_out), (2, 3));
+    let mut manifest = full();
+    manifest.push((MANIFEST, b"[]"));
+    let dataset = open(&manifest).unwrap();
+    assert_eq!(dataset.trouble().as_deref(), Some("1 problem"));
+}
+
+#[test]
+fn a_huge_id_does_not_hide_the_reason() {
+    let id = "x".repeat(5000);
+    let bad = format!(
+        "{QA}{{\"question_id\":\"{id}\",\"question\":\"?\",\"options\":[\"a\",\"b\"],\"answer\":\"{id}\"}}"
+    );
+    let dataset = with_questions(&bad).unwrap();
+    let said = &dataset.problems[0];
+    assert!(said.chars().count() < 250, "{said}");
+    assert!(said.contains("xx…\" is none of the options"), "{said}");
+    let documents = format!("{{\"{id}\":[{{}}],\"q1\":[{{\"id\":\"{id}\"}}]}}");
+    let files = [(QUESTIONS, QA.as_bytes()), (SIGNAL, documents.as_bytes())];
+    for said in open(&files).unwrap().problems {
+        assert!(said.chars().count() < 250, "{said}");
+    }
+}
+
+#[test]
+fn what_is_no_regular_file_is_said_to_be_none() {
+    let folder = folder(&full());
+    let path = folder.path().join(QUESTIONS);
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    let said = Dataset::open(folder.path()).unwrap_err().0;
+    assert!(
+        said.contains("is not a regular file but a folder"),
+        "{said}"
+    );
+    #[cfg(unix)]
+    {
+        fs::remove_dir(&path).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let said = Dataset::open(folder.path()).unwrap_err().0;
+        assert!(said.contains("is not a regular file but a pipe"), "{said}");
+        let said = Dataset::open(&path).unwrap_err().0;
+        assert!(
+            said.contains("neither a folder nor a regular file"),
+            "{said}"
         );
     }
 }

@@ -1,6 +1,7 @@
 //! Datasets and runs as files for other programs: JSON lines, CSV, Parquet, Inspect's JSON logs.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::str::FromStr;
@@ -8,6 +9,7 @@ use std::str::FromStr;
 use serde_json::Value;
 
 use crate::data::csv_file::write_record;
+use crate::data::output;
 use crate::data::parquet_file::{Column, Writer};
 
 mod dataset;
@@ -70,34 +72,9 @@ pub struct ExportError(pub String);
 /// Writes a file as a whole or not at all.
 fn whole(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<&std::fs::File>) -> Result<(), String>,
+    write: impl FnOnce(&mut BufWriter<&File>) -> Result<(), String>,
 ) -> Result<(), ExportError> {
-    let failed =
-        |why: &dyn fmt::Display| ExportError(format!("{} can't be written: {why}", path.display()));
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let file = tempfile::Builder::new()
-        .prefix(".medrgb-export-")
-        .tempfile_in(folder)
-        .map_err(|error| failed(&error))?;
-    let mut out = BufWriter::new(file.as_file());
-    write(&mut out).map_err(|why| failed(&why))?;
-    out.flush().map_err(|error| failed(&error))?;
-    drop(out);
-    #[cfg(unix)]
-    readable(file.as_file()).map_err(|error| failed(&error))?;
-    file.as_file().sync_all().map_err(|error| failed(&error))?;
-    file.persist(path).map_err(|error| failed(&error.error))?;
-    Ok(())
-}
-
-/// Temporary files can be read by their owner only; an exported one is like any other.
-#[cfg(unix)]
-fn readable(file: &std::fs::File) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+    output::write(path, write).map_err(|error| ExportError(error.0))
 }
 
 /// Writes rows of named columns in a format that has columns.

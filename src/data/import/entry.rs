@@ -11,7 +11,7 @@ use crate::data::import::mapping::{
 use crate::data::import::replies::GivenReply;
 use crate::domain::passage::{Counterfactual, Document, Source, SubQuestion};
 use crate::domain::question::Question;
-use crate::domain::text::clean;
+use crate::domain::text::{clean, short};
 
 /// A question with what belongs to it.
 #[derive(Debug, Clone, PartialEq)]
@@ -477,7 +477,8 @@ fn belongs_to(id: Option<String>, number: usize, entry: &Entry) -> Result<String
     match entry.documents.iter().any(|document| document.id == id) {
         true => Ok(id),
         false => Err(format!(
-            "names the document \"{id}\", which is not among the question's documents"
+            "names the document \"{id}\", which is not among the question's documents",
+            id = short(&id)
         )),
     }
 }

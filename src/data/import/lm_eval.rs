@@ -124,7 +124,7 @@ pub(super) fn in_dataset(
     dataset: &crate::data::dataset::Dataset,
     own: &Question,
 ) -> Result<Question, String> {
-    use crate::domain::text::collapse;
+    use crate::domain::text::{collapse, short};
     let by_id = dataset.position(&own.id);
     let by_text = || {
         let text = collapse(&own.text);
@@ -139,7 +139,8 @@ pub(super) fn in_dataset(
     found.cloned().ok_or_else(|| {
         format!(
             "question \"{}\" is not in the dataset {}, neither by id nor by text",
-            own.id, dataset.name
+            short(&own.id),
+            dataset.name
         )
     })
 }

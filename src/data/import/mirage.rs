@@ -17,7 +17,9 @@ use crate::data::import::sink::Sink;
 use crate::data::import::table;
 use crate::data::import::walk::{Step, walk};
 use crate::data::import::{ImportError, files, stem};
+use crate::domain::plain::json_reason;
 use crate::domain::question::Question;
+use crate::domain::text::short;
 
 /// Questions by set and id.
 type Sets = HashMap<String, HashMap<String, Question>>;
@@ -181,7 +183,8 @@ fn benchmark(
         Some(wanted) => Err(ImportError::Usage(format!(
             "{} has no set \"{wanted}\"; it has {}",
             path.display(),
-            names.join(", ")
+            names.join(", "),
+            wanted = short(&wanted)
         ))),
         None => Ok(()),
     }
@@ -277,9 +280,8 @@ fn single(sink: &mut Sink<'_>, path: &Path, questions: Questions<'_>) -> Result<
             .to_owned();
         let value: Value = match text.trim().is_empty() {
             true => Value::Null,
-            false => {
-                serde_json::from_str(&text).map_err(|error| format!("no valid JSON ({error})"))?
-            }
+            false => serde_json::from_str(&text)
+                .map_err(|error| format!("no valid JSON ({})", json_reason(&error)))?,
         };
         let first = match &value {
             Value::Array(items) => items.first().unwrap_or(&Value::Null),
@@ -313,7 +315,10 @@ fn take(
         Err(fault) => sink.bad(place, &fault),
         Ok((id, reply)) => match question(sink, questions, &id).cloned() {
             Some(question) => return sink.reply(&question, reply),
-            None => sink.bad(place, &format!("id \"{id}\" is no question of the set")),
+            None => sink.bad(
+                place,
+                &format!("id \"{id}\" is no question of the set", id = short(&id)),
+            ),
         },
     }
     Ok(())

@@ -14,7 +14,7 @@ use crate::data::import::walk::{Step, walk};
 use crate::data::import::{ImportError, files, stem};
 use crate::domain::passage::Document;
 use crate::domain::question::{Choice, Question};
-use crate::domain::text::clean;
+use crate::domain::text::{clean, short};
 
 /// The options, in the order of MIRAGE's PubMedQA*.
 pub(super) const OPTIONS: [(char, &str); 3] = [('A', "yes"), ('B', "no"), ('C', "maybe")];
@@ -45,7 +45,7 @@ fn read_file(sink: &mut Sink<'_>, path: &Path) -> Result<(), ImportError> {
         &mut |trail, value| {
             sink.look()?;
             let id = trail.first().map_or("", String::as_str);
-            let place = format!("{}, question \"{id}\"", path.display());
+            let place = format!("{}, question \"{id}\"", path.display(), id = short(id));
             match entry(id, &value) {
                 Ok(mut entry) => sink.question(&place, &mut entry),
                 Err(fault) => {
@@ -79,7 +79,10 @@ pub(super) fn entry(id: &str, value: &Value) -> Result<Entry, String> {
         .find(|(_, word)| word.eq_ignore_ascii_case(decision.trim()))
         .map(|(letter, _)| *letter)
         .ok_or_else(|| {
-            format!("field \"final_decision\" is \"{decision}\", but yes, no or maybe is expected")
+            format!(
+                "field \"final_decision\" is \"{decision}\", but yes, no or maybe is expected",
+                decision = short(decision)
+            )
         })?;
     let mut extra = Map::new();
     for (field, name) in [

@@ -25,6 +25,7 @@ use crate::domain::context::{
     Condition, Context, ContextDocument, ContextSubQuestion, Mode, Scenario,
 };
 use crate::domain::passage::{Document, Role};
+use crate::domain::text::short;
 
 /// The ending of the code's files of replies.
 const PREDICTIONS: &str = "_predictions.json";
@@ -194,7 +195,7 @@ fn read_groups(sink: &mut Sink<'_>, path: &Path, groups: &mut Groups) -> Result<
                 other => {
                     let found = crate::data::dataset::record::kind(&other);
                     sink.bad(
-                        &format!("{}, question \"{id}\"", path.display()),
+                        &format!("{}, question \"{id}\"", path.display(), id = short(&id)),
                         &format!("expected a list of records, found {found}"),
                     );
                 }
@@ -285,7 +286,8 @@ fn prediction(
     let at = dataset.position(&id).ok_or_else(|| {
         format!(
             "question_id \"{id}\" is not in the dataset {}",
-            dataset.name
+            dataset.name,
+            id = short(&id)
         )
     })?;
     let mut given = match &value["response"] {

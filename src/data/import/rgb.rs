@@ -15,7 +15,7 @@ use crate::data::import::{ImportError, files, stem};
 use crate::data::source::Line;
 use crate::domain::passage::{Counterfactual, Document, SubQuestion};
 use crate::domain::question::{Choice, Question};
-use crate::domain::text::clean;
+use crate::domain::text::{clean, short};
 
 /// How many words of a passage a sub-question names it by.
 const WORDS_NAMED: usize = 6;
@@ -112,7 +112,7 @@ fn entry(record: &Map<String, Value>, number: usize) -> Result<Entry, String> {
         .and_then(scalar_text)
         .unwrap_or_else(|| (number - 1).to_string());
     let id = format!("rgb-{}", own.trim());
-    let in_record = |fault: &str| format!("question \"{id}\": {fault}");
+    let in_record = |fault: &str| format!("question \"{id}\": {fault}", id = short(&id));
     let query =
         text(record, "query").ok_or_else(|| in_record("field \"query\" is missing or no text"))?;
     let aliases = record.get("answer").map(texts).unwrap_or_default();

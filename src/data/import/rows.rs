@@ -11,6 +11,8 @@ use crate::data::import::sink::Sink;
 use crate::data::import::{ImportError, Kind};
 use crate::data::parquet_file;
 use crate::data::source::{Line, Lines, Position};
+use crate::domain::plain::json_reason;
+use crate::domain::text::short;
 
 /// A row with its number (of the line, where there are lines), or what is wrong with it.
 pub(super) type Numbered = (usize, Result<Map<String, Value>, String>);
@@ -79,7 +81,8 @@ impl Rows {
         for (at, name) in header.iter().enumerate() {
             if header[..at].contains(name) {
                 return Err(format!(
-                    "has the column \"{name}\" twice; give columns different names"
+                    "has the column \"{name}\" twice; give columns different names",
+                    name = short(name)
                 ));
             }
         }
@@ -168,8 +171,9 @@ pub(super) fn json_object(text: &str) -> Result<Map<String, Value>, String> {
             crate::data::dataset::record::kind(&other)
         )),
         Err(error) => Err(format!(
-            "column {}: no valid JSON ({error})",
-            error.column()
+            "column {}: no valid JSON ({})",
+            error.column(),
+            json_reason(&error)
         )),
     }
 }

@@ -6,6 +6,7 @@ use crate::data::import::sink::Sink;
 use crate::data::import::{ImportError, files, stem};
 use crate::data::source::Line;
 use crate::data::store::{RECORD_VERSION, ReplyRecord};
+use crate::domain::plain::json_reason;
 
 /// Reads every file; the runs keep their names unless `--run` gives another.
 pub(super) fn read(sink: &mut Sink<'_>) -> Result<(), ImportError> {
@@ -58,8 +59,8 @@ fn record(line: Line<'_>) -> Result<ReplyRecord, String> {
         Line::Text(text) => text,
         Line::Bad(why) => return Err(why),
     };
-    let value: Value =
-        serde_json::from_str(text).map_err(|error| format!("no valid JSON ({error})"))?;
+    let value: Value = serde_json::from_str(text)
+        .map_err(|error| format!("no valid JSON ({})", json_reason(&error)))?;
     let version = value["version"]
         .as_u64()
         .unwrap_or(u64::from(RECORD_VERSION));
@@ -68,5 +69,6 @@ fn record(line: Line<'_>) -> Result<ReplyRecord, String> {
             "the record has version {version}, but this program knows versions up to {RECORD_VERSION}; update the program"
         ));
     }
-    serde_json::from_value(value).map_err(|error| format!("no record of a run ({error})"))
+    serde_json::from_value(value)
+        .map_err(|error| format!("no record of a run ({})", json_reason(&error)))
 }

@@ -20,6 +20,7 @@ use crate::data::import::{
 use crate::data::source::{self, Lines, Position};
 use crate::data::store::{Bulk, ReplyRecord};
 use crate::domain::question::Question;
+use crate::domain::text::short;
 
 /// How many records pass between two looks at the clock and the keyboard.
 const RECORDS_PER_LOOK: usize = 32;
@@ -231,7 +232,9 @@ impl<'a> Sink<'a> {
             .find(|free| !taken(free))
             .unwrap_or_default();
         self.note(&format!(
-            "there are two sets \"{name}\"; the second is called \"{free}\""
+            "there are two sets \"{name}\"; the second is called \"{free}\"",
+            name = short(name),
+            free = short(&free)
         ));
         free
     }
@@ -240,7 +243,7 @@ impl<'a> Sink<'a> {
     pub(super) fn question(&mut self, place: &str, entry: &mut Entry) -> Result<(), ImportError> {
         for fault in std::mem::take(&mut entry.faults) {
             self.bad(
-                &format!("{place}, question \"{}\"", entry.question.id),
+                &format!("{place}, question \"{}\"", short(&entry.question.id)),
                 &fault,
             );
         }
@@ -254,14 +257,18 @@ impl<'a> Sink<'a> {
             Written::Renamed => {
                 let note = format!(
                     "{place}: another question has the id \"{own}\"; this one is called \"{}\"",
-                    entry.question.id
+                    short(&entry.question.id),
+                    own = short(&own)
                 );
                 self.renamed(&note);
             }
             Written::Repeated if self.run.is_some() => {}
             Written::Repeated => self.bad(
                 place,
-                &format!("the same question \"{own}\" stands there already"),
+                &format!(
+                    "the same question \"{own}\" stands there already",
+                    own = short(&own)
+                ),
             ),
         }
         self.taken += 1;
@@ -409,7 +416,8 @@ impl<'a> Sink<'a> {
         };
         if store.has_run(&name)? {
             return Err(ImportError::Failed(format!(
-                "there is a run \"{name}\" already; name another with --run"
+                "there is a run \"{name}\" already; name another with --run",
+                name = short(&name)
             )));
         }
         let dataset = match self.request.dataset {

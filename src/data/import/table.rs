@@ -13,6 +13,7 @@ use crate::data::import::rows::{Rows, json_object, word};
 use crate::data::import::sink::Sink;
 use crate::data::import::{ImportError, Kind, files, stem};
 use crate::data::source::Line;
+use crate::domain::text::short;
 
 /// How many rows are looked at to find out which field is what.
 const SAMPLE: usize = 20;
@@ -30,7 +31,8 @@ pub(super) fn read(sink: &mut Sink<'_>) -> Result<(), ImportError> {
         found.retain(|path| stem(path) == *set);
         if found.is_empty() {
             return Err(ImportError::Usage(format!(
-                "no file is called \"{set}\"; --set names one of several files"
+                "no file is called \"{}\"; --set names one of several files",
+                short(set)
             )));
         }
     }
@@ -165,7 +167,8 @@ fn take_row(
             let id = id_of(row, mapping, fallback)?;
             let at = dataset.position(&id).ok_or_else(|| {
                 format!(
-                    "id \"{id}\" is no question of the dataset {}; check that both belong together",
+                    "id \"{}\" is no question of the dataset {}; check that both belong together",
+                    short(&id),
                     dataset.name
                 )
             })?;

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::data::import::ImportError;
 use crate::data::import::nan::PlainJson;
+use crate::domain::plain::plain;
 
 /// What to do with a value of the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +53,10 @@ pub(super) fn walk(
             true => "; the file ends too early, fetch or write it again",
             false => "",
         };
-        ImportError::Broken(format!("no complete JSON ({error}{hint})"))
+        ImportError::Broken(format!(
+            "no complete JSON ({}{hint})",
+            plain(&error.to_string())
+        ))
     })
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::data::store::StoreError;
+use crate::domain::text::short;
 
 /// The folder of the lock files, beside the store.
 const FOLDER: &str = "sweeps";
@@ -34,7 +35,8 @@ impl RunLock {
         let failed = |error: std::io::Error| {
             StoreError(format!(
                 "the lock of the run \"{run}\", {}, can't be used: {error}",
-                path.display()
+                path.display(),
+                run = short(run)
             ))
         };
         if let Some(folder) = path.parent() {
@@ -50,7 +52,8 @@ impl RunLock {
         match file.try_lock() {
             Ok(()) => Ok(RunLock { file, path }),
             Err(TryLockError::WouldBlock) => Err(StoreError(format!(
-                "the run \"{run}\" is in use by another process; wait for its end, or name another run with --run"
+                "the run \"{run}\" is in use by another process; wait for its end, or name another run with --run",
+                run = short(run)
             ))),
             Err(TryLockError::Error(error)) => Err(failed(error)),
         }

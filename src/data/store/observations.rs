@@ -12,6 +12,7 @@ use crate::data::store::{Store, StoreError, parse};
 use crate::domain::answer::Outcome;
 use crate::domain::report::{MEDRGB_DOCUMENTS, Observation};
 use crate::domain::score::{Metric, Ratio};
+use crate::domain::text::short;
 
 /// What is read of a record; SQLite takes the JSON apart.
 const REDUCED: &str = "SELECT id, dataset, dataset_fingerprint, question_id, condition, model_name,
@@ -52,7 +53,8 @@ impl Store {
         match unscored {
             Some(asking) => Err(StoreError(format!(
                 "record {} of the run \"{run}\" has a reply but no scores; `medrgb rescore --run {run}` scores it",
-                asking.id
+                asking.id,
+                run = short(run)
             ))),
             None => Ok(found),
         }

@@ -10,6 +10,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::passage::{Counterfactual, Document, Role, Source, SubQuestion};
+use crate::domain::text::short;
 
 mod compose;
 mod pool;
@@ -324,7 +325,7 @@ pub enum ComposeError {
     #[error("n is {0}, but at most {max} documents fit into one context", max = MAX_DOCS)]
     TooManyDocs(usize),
     /// Nothing to compose from.
-    #[error("question {question_id} has no document that {scenario} can use: {need}")]
+    #[error("question {id} has no document that {scenario} can use: {need}", id = short(question_id))]
     NothingToUse {
         /// The question.
         question_id: String,

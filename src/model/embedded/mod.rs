@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::text::short;
 use crate::model::embedded::loaded::local;
 use crate::model::embedded::session::Limits;
 use crate::model::embedded::worker::{Event, Job, Worker};
@@ -222,8 +223,7 @@ fn find_file(
                 FailureKind::NotFound,
                 format!(
                     "there is no embedded model \"{name}\"; known are {}, or name a file: embedded:FILE.gguf",
-                    known.join(", ")
-                ),
+                    known.join(", "), name = short(name)),
             )
         })?;
     let found = locate(entry, models_dir, &HubCaches::from_environment()).ok_or_else(|| {

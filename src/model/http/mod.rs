@@ -10,6 +10,7 @@ use reqwest::{Client, Response, Url};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::answer::Ending;
+use crate::domain::plain::plain;
 use crate::model::http::collect::{Collector, OnDelta};
 use crate::model::http::fault::Fault;
 use crate::model::http::secret::{Redactor, shown_url};
@@ -336,7 +337,8 @@ fn parse_base(settings: &HttpSettings) -> Result<Url, ModelError> {
     let bad = |why: String| unusable(FailureKind::BadRequest, settings, &why);
     let url = Url::parse(&settings.base_url).map_err(|error| {
         bad(format!(
-            "its base URL is not a URL ({error}); write it like http://localhost:8000/v1"
+            "its base URL is no address of a server ({}); write it like http://localhost:8000/v1",
+            plain(&error.to_string())
         ))
     })?;
     if !matches!(url.scheme(), "http" | "https") {

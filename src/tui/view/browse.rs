@@ -90,17 +90,14 @@ fn title(app: &App, area: Rect, buffer: &mut Buffer) {
         let total = app.browse.entries.len();
         let shown = app.browse.shown.len();
         let count = if shown == total {
-            format!("  {total} questions")
+            format!("  {}", crate::domain::text::count(total, "question"))
         } else {
             format!("  {shown} of {total} questions")
         };
         left.push(span(theme, count, Tone::Text));
-        if !dataset.problems.is_empty() {
+        if let Some(trouble) = dataset.trouble() {
             let key = app.keymap.key(Command::Problems);
-            let text = format!(
-                "  {} could not be loaded ({key} shows them)",
-                dataset.problems.len()
-            );
+            let text = format!("  {trouble} could not be loaded ({key} shows why)");
             left.push(span(theme, text, Tone::Warning));
         }
     }

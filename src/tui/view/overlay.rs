@@ -124,8 +124,8 @@ fn problems(app: &App, width: u16) -> Flow {
         return flow;
     };
     let text = format!(
-        "{} records were left out; everything else can be used.",
-        dataset.problems.len()
+        "Left out: {}; everything else can be used.",
+        dataset.trouble().unwrap_or_else(|| "nothing".to_owned())
     );
     flow.say(&app.wraps, &text, Tone::Text);
     flow.gap();
