@@ -54,7 +54,11 @@ fn too_small(app: &App, area: Rect, buffer: &mut Buffer) {
     let is = fitting([is, "too small".into(), "small".into(), "!".into()], width);
     let needed = fitting([format!("need {needed}"), needed, "!".into()], width);
     // With a single row, the size that is needed says more.
-    let texts = if area.height > 1 { vec![is, needed] } else { vec![needed] };
+    let texts = if area.height > 1 {
+        vec![is, needed]
+    } else {
+        vec![needed]
+    };
     for (y, text) in (area.top()..area.bottom()).zip(texts) {
         let line = Line::styled(text, app.theme.style(Tone::Warning));
         chrome::put(buffer, area.left(), y, &line, area.width);

@@ -106,7 +106,11 @@ impl BuildState {
     pub fn left(&self, now: Duration) -> Option<Duration> {
         let seconds = self.total.saturating_sub(self.done) as f64 / self.rate()?;
         let since = now.saturating_sub(self.marks.back()?.0);
-        Some(Duration::try_from_secs_f64(seconds).ok()?.saturating_sub(since))
+        Some(
+            Duration::try_from_secs_f64(seconds)
+                .ok()?
+                .saturating_sub(since),
+        )
     }
 }
 
@@ -200,6 +204,9 @@ mod tests {
         build.advance("encoding".into(), 10, 10, at(5));
         assert_eq!(build.left(at(5)), Some(Duration::ZERO));
         build.advance("adding vectors".into(), 0, 10, at(6));
-        assert_eq!((build.stage.as_str(), build.rate()), ("adding vectors", None));
+        assert_eq!(
+            (build.stage.as_str(), build.rate()),
+            ("adding vectors", None)
+        );
     }
 }

@@ -393,8 +393,14 @@ mod tests {
 
     #[test]
     fn a_stored_time_is_shown_to_the_minute() {
-        assert_eq!(short_time("2026-11-30T05:20:01.796Z"), "2026-11-30 05:20 UTC");
-        assert_eq!(short_time("2026-11-30T05:20:01+02:00"), "2026-11-30T05:20:01+02:00");
+        assert_eq!(
+            short_time("2026-11-30T05:20:01.796Z"),
+            "2026-11-30 05:20 UTC"
+        );
+        assert_eq!(
+            short_time("2026-11-30T05:20:01+02:00"),
+            "2026-11-30T05:20:01+02:00"
+        );
         assert_eq!(short_time("yesterdayT"), "yesterdayT");
     }
 }

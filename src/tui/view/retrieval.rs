@@ -114,7 +114,8 @@ fn header(app: &App, area: Rect, buffer: &mut Buffer) {
             match &info.encoder {
                 Some(encoder) => {
                     let (text, tone) = encoder_words(&encoder.name, encoder.stand_in);
-                    let text = format!("{text} · {} dimensions · {} ", encoder.dim, encoder.backend);
+                    let text =
+                        format!("{text} · {} dimensions · {} ", encoder.dim, encoder.backend);
                     right.push(span(theme, text, tone));
                 }
                 None => right.push(span(theme, "no encoder: BM25 only ", Tone::Warning)),
@@ -205,7 +206,10 @@ fn status(app: &App, area: Rect, buffer: &mut Buffer) {
             lines.push(vec![span(theme, text, Tone::Key)]);
             if app.sharing_processor() {
                 let text = fitting(
-                    [" a reply is being written too: both share the processor and are slower for it", " a reply is written too: slower for both"],
+                    [
+                        " a reply is being written too: both share the processor and are slower for it",
+                        " a reply is written too: slower for both",
+                    ],
                     usize::from(area.width),
                 );
                 lines.push(vec![span(theme, text, Tone::Warning)]);
@@ -264,7 +268,9 @@ fn building(app: &App, progress: Option<&BuildState>, width: usize, cancel: &str
     let left = build
         .left(app.now)
         .filter(|_| build.done < build.total)
-        .map_or_else(String::new, |left| format!("   about {} left", in_words(left)));
+        .map_or_else(String::new, |left| {
+            format!("   about {} left", in_words(left))
+        });
     fitting(
         [
             format!("{far}{rate}{left}   {cancel} cancels"),

@@ -452,3 +452,120 @@ fn why_empty(app: &App, state: &InstanceState, scenario: Scenario, key: &str) ->
         _ => format!("no reply yet ({key} switches)"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use ratatui::buffer::Buffer;
+    use ratatui::layout::Rect;
+
+    use super::*;
+    use crate::data::dataset::Dataset;
+    use crate::domain::answer::{Ending, parse};
+    use crate::domain::context::Condition;
+    use crate::domain::prompt::{Templates, reply_shape};
+    use crate::domain::score::score;
+    use crate::tui::app::reply::Phase;
+    use crate::tui::app::{DatasetState, Settings, Ticket};
+    use crate::tui::keymap::Keymap;
+    use crate::tui::theme::{ColorDepth, Theme};
+
+    /// A reply that broke off, to a question of the sample in this scenario.
+    fn scene(scenario: Scenario, raw: &str) -> (App, InstanceState) {
+        let dataset = Arc::new(Dataset::sample().unwrap());
+        let settings = Settings {
+            model: "m".into(),
+            dataset: "sample".into(),
+            k: 5,
+            templates: Templates::default(),
+        };
+        let theme = Theme::built_in("dark", ColorDepth::True);
+        let mut app = App::new(settings, Keymap::default(), theme, (100, 30));
+        app.dataset = DatasetState::Ready(Arc::clone(&dataset));
+        let condition = Condition {
+            scenario,
+            ..Condition::default()
+        };
+        let templates = Templates::default();
+        let state = InstanceState::open(&dataset, &templates, 0, condition, false).unwrap();
+        let context = state.context().unwrap().clone();
+        let shape = reply_shape(&state.question, &context);
+        let parsed = parse(raw, &shape, Ending::Interrupted);
+        let question = state.question.clone();
+        let mut reply = ReplyState::asked(Ticket(1), question, context, shape, "m", Duration::ZERO);
+        reply.scores = Some(score(&state.question, &reply.context, &parsed));
+        reply.parsed = Some(parsed);
+        reply.phase = Phase::Done;
+        app.replies.recent.push(reply);
+        (app, state)
+    }
+
+    /// Everything that is drawn at a width, without white space.
+    fn letters(app: &App, state: &InstanceState, width: u16) -> String {
+        let flow = flow(app, state, width, true);
+        let area = Rect::new(0, 0, width, u16::try_from(flow.rows()).unwrap());
+        let mut buffer = Buffer::empty(area);
+        flow.draw(area, &mut buffer, 0, &app.theme);
+        let text: String = buffer.content().iter().map(|cell| cell.symbol()).collect();
+        text.split_whitespace().collect()
+    }
+
+    #[test]
+    fn no_value_is_lost_at_any_width() {
+        let cases = [
+            (
+                Scenario::Sufficiency,
+                "{\"relevant_doc_id\": [\"DOC_1\", \"DOC_2\"], \"irrelevant_doc_id\": [\"DOC_4\"], \"step_by",
+                vec![
+                    "unlabelled",
+                    "irrelevant",
+                    "calledrelevant",
+                    "DOC_5",
+                    "notlabelled",
+                ],
+            ),
+            (
+                Scenario::Robustness,
+                "{\"sub_1\": {\"relevant_doc_id\": \"DOC_1\", \"factual_correctness\": true, \"answer\": \"x\"}, \"sub_2",
+                vec![
+                    "saidcorrect",
+                    "noverdict✗",
+                    "otheranswer",
+                    "factualerrordetection",
+                    "edited",
+                    "skipped",
+                ],
+            ),
+            (
+                Scenario::Integration,
+                "{\"sub_1\": {\"relevant_doc_id\": \"DOC_99\", \"answer\": \"x\"}, \"sub_2",
+                vec![
+                    "✗exact",
+                    "F10.00",
+                    "✗rightdocument",
+                    "(DOC_99)",
+                    "sub-answersexact",
+                    "skipped",
+                ],
+            ),
+        ];
+        for (scenario, raw, wanted) in cases {
+            let (app, state) = scene(scenario, raw);
+            // A panel of 30 columns has 26 inside its frame.
+            for width in 26..=140 {
+                let text = letters(&app, &state, width);
+                let always = ["mainanswer", "brokeoffbeforeananswer", "unavailable"];
+                for word in always.iter().chain(&wanted) {
+                    // The wide table has its two words in a column each.
+                    let found = text.contains(word)
+                        || (*word == "calledrelevant"
+                            && text.contains("called")
+                            && text.contains("relevantirrelevant"));
+                    assert!(found, "{scenario:?} at {width}: no {word} in {text}");
+                }
+            }
+        }
+    }
+}

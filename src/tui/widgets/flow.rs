@@ -205,7 +205,11 @@ impl Flow {
 
 /// A line in several, each at most `width` columns wide, with the styles of its spans.
 fn broken(line: &Line<'static>, width: usize) -> Vec<Line<'static>> {
-    let whole: String = line.spans.iter().map(|span| span.content.as_ref()).collect();
+    let whole: String = line
+        .spans
+        .iter()
+        .map(|span| span.content.as_ref())
+        .collect();
     let rows = wrap(whole.trim_end(), width).lines.into_iter();
     rows.map(|row| {
         let mut start = 0;
