@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use crate::data::dataset::Dataset;
 use crate::domain::prompt::Templates;
-use crate::model::ModelIdentity;
+use crate::model::{BackendKind, ModelIdentity};
 use crate::tui::app::browse::Browse;
 use crate::tui::app::input::Input;
 use crate::tui::app::instance::InstanceState;
 use crate::tui::app::reply::Replies;
-use crate::tui::app::retrieval::RetrievalState;
+use crate::tui::app::retrieval::{IndexState, RetrievalState};
 use crate::tui::keymap::Keymap;
 use crate::tui::theme::Theme;
 use crate::tui::widgets::text::WrapCache;
@@ -246,6 +246,18 @@ impl App {
             text: text.into(),
             bad: true,
         });
+    }
+
+    /// Whether documents are being encoded while a model inside this program writes a reply. (On a machine where
+    /// the encoder runs on a graphics card they share less than that.)
+    pub fn sharing_processor(&self) -> bool {
+        let embedded = match &self.model {
+            ModelState::Ready(identity) => identity.backend == BackendKind::Embedded,
+            _ => false,
+        };
+        embedded
+            && self.replies.running.is_some()
+            && matches!(self.retrieval.index, IndexState::Building { .. })
     }
 
     /// Whether something on screen changes with time alone.

@@ -11,7 +11,7 @@ use crate::model::ModelIdentity;
 use crate::retrieval::IndexInfo;
 use crate::tui::app::Ticket;
 use crate::tui::app::reply::Verdict;
-use crate::tui::app::retrieval::Hits;
+use crate::tui::app::retrieval::{EncoderName, Hits};
 use crate::tui::theme::Tone;
 
 /// Everything that can happen.
@@ -94,6 +94,8 @@ pub enum ReplyEvent {
 /// What the building of the index reports.
 #[derive(Debug)]
 pub enum IndexEvent {
+    /// The encoder that will be used.
+    Encoder(EncoderName),
     /// Stage, done, total.
     Progress(String, usize, usize),
     /// Something that did not go as it should and was dealt with.

@@ -94,6 +94,9 @@ pub enum TuiError {
         "the explorer needs a terminal, but standard {0} is not one; `medrgb compose`, `ask` and `search` work without"
     )]
     NotATerminal(&'static str),
+    /// The dataset could not be opened: the sentence that was on the screen.
+    #[error("{0}")]
+    Dataset(String),
     /// The terminal failed.
     #[error("the terminal can't be used: {0}")]
     Terminal(#[from] std::io::Error),

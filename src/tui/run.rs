@@ -7,12 +7,13 @@ use crossterm::event::{Event, EventStream, KeyEventKind};
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
 
-use crate::tui::app::{App, Settings};
+use crate::tui::app::{App, DatasetState, Settings};
 use crate::tui::effects::{Effect, Effects};
 use crate::tui::keymap::Keymap;
 use crate::tui::message::Message;
 use crate::tui::theme::{self, ColorDepth, Theme};
 use crate::tui::update::{start, update};
+use crate::tui::widgets::line::one_line;
 use crate::tui::{Setup, Source, TuiError, terminal, view};
 
 /// Shortest time between two frames.
@@ -263,6 +264,10 @@ impl Loop {
     /// Stops what runs; a reply that was coming gets the time to be stored.
     async fn end(mut self, result: Result<(), TuiError>) -> Result<(), TuiError> {
         self.effects.shut_down();
+        let result = result.and_then(|()| match &self.app.dataset {
+            DatasetState::Failed(problem) => Err(TuiError::Dataset(one_line(problem))),
+            _ => Ok(()),
+        });
         let deadline = Instant::now() + FAREWELL;
         while self.app.replies.running.is_some() {
             match tokio::time::timeout_at(deadline.into(), self.messages.recv()).await {

@@ -6,6 +6,7 @@ use ratatui::text::Line;
 
 use crate::tui::app::{App, Screen};
 use crate::tui::theme::Tone;
+use crate::tui::widgets::line::fitting;
 
 pub mod browse;
 mod chrome;
@@ -47,10 +48,17 @@ fn screen_area(app: &App) -> Rect {
 }
 
 fn too_small(app: &App, area: Rect, buffer: &mut Buffer) {
-    let texts = [
-        format!("{}×{} is too small", area.width, area.height),
-        format!("need {}×{}", LEAST.0, LEAST.1),
-    ];
+    let width = usize::from(area.width);
+    let is = format!("{}×{} is too small", area.width, area.height);
+    let needed = format!("{}×{}", LEAST.0, LEAST.1);
+    let is = fitting([is, "too small".into(), "small".into(), "!".into()], width);
+    let needed = fitting([format!("need {needed}"), needed, "!".into()], width);
+    // With a single row, the size that is needed says more.
+    let texts = if area.height > 1 {
+        vec![is, needed]
+    } else {
+        vec![needed]
+    };
     for (y, text) in (area.top()..area.bottom()).zip(texts) {
         let line = Line::styled(text, app.theme.style(Tone::Warning));
         chrome::put(buffer, area.left(), y, &line, area.width);

@@ -165,6 +165,18 @@ fn a_first_visit() {
 }
 
 #[test]
+fn a_dataset_that_is_not_there_is_said_again_after_leaving() {
+    let mut session = Session::start(80, 24, &["/nowhere/at/all"]);
+    session.wait_for("can't be opened");
+    session.press("q");
+    let status = session.wait_for_end();
+    assert_eq!(status.exit_code(), 1, "{status:?}");
+    session.check_restored();
+    // On the terminal's own screen now, not on the explorer's.
+    session.wait_for("/nowhere/at/all");
+}
+
+#[test]
 fn a_tiny_terminal_does_no_harm() {
     let mut session = Session::start(1, 1, &[]);
     std::thread::sleep(Duration::from_millis(500));

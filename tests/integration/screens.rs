@@ -12,6 +12,7 @@ use medrgb::domain::prompt::{Prompt, Templates};
 use medrgb::domain::score::score;
 use medrgb::model::{BackendKind, ModelIdentity};
 use medrgb::retrieval::{EncoderSummary, Found, Hit, IndexInfo, SearchTiming};
+use medrgb::tui::app::retrieval::EncoderName;
 use medrgb::tui::app::{App, Settings, Ticket};
 use medrgb::tui::effects::Effect;
 use medrgb::tui::keymap::Keymap;
@@ -348,6 +349,234 @@ fn retrieval_with_hits(stage: &mut Stage) {
         ticket: search,
         news,
     });
+}
+
+/// The tickets of building and searching in these effects.
+fn jobs(effects: &[Effect]) -> (Option<Ticket>, Option<Ticket>) {
+    let build = effects.iter().find_map(|effect| match effect {
+        Effect::BuildIndex { ticket, .. } => Some(*ticket),
+        _ => None,
+    });
+    let search = effects.iter().find_map(|effect| match effect {
+        Effect::Search { ticket, .. } => Some(*ticket),
+        _ => None,
+    });
+    (build, search)
+}
+
+fn answers(stage: &mut Stage, ticket: Ticket, dense: Result<&str, &str>) {
+    let list = |answer: Result<&str, &str>| {
+        Some(match answer {
+            Ok(id) => Ok(Found {
+                hits: vec![Hit {
+                    position: 0,
+                    id: id.into(),
+                    title: "Trial".into(),
+                    content: "Adults recovered.".into(),
+                    score: 0.5,
+                    rank: 1,
+                }],
+                timing_ms: SearchTiming::default(),
+                query_embedding: None,
+            }),
+            Err(why) => Err(why.to_owned()),
+        })
+    };
+    let news = SearchNews {
+        lists: [list(dense), list(Ok("zinc-2")), list(dense)],
+        signal: Default::default(),
+        recall: None,
+    };
+    stage.send(Message::Search { ticket, news });
+}
+
+const CANCELLED: &str = "cancelled; what is encoded so far is kept in the cache";
+
+#[test]
+fn a_rebuilt_index_answers_the_shown_query() {
+    let mut stage = Stage::open((120, 40), ColorDepth::True);
+    let (build, search) = jobs(&stage.keys("r"));
+    let (build, old) = (build.unwrap(), search.unwrap());
+    stage.keys("x");
+    let event = IndexEvent::Finished(Err(CANCELLED.into()));
+    stage.send(Message::Index {
+        ticket: build,
+        event,
+    });
+    answers(&mut stage, old, Err(CANCELLED));
+    assert!(stage.screen().contains("cancelled"));
+
+    let effects = stage.keys("b");
+    assert!(
+        matches!(
+            effects[..],
+            [Effect::BuildIndex { .. }, Effect::Search { .. }]
+        ),
+        "{effects:?}"
+    );
+    let (rebuild, search) = jobs(&effects);
+    let (rebuild, new) = (rebuild.unwrap(), search.unwrap());
+    // What the dropped service still says is not shown.
+    answers(&mut stage, old, Err(CANCELLED));
+    let screen = stage.screen();
+    assert!(!screen.contains("cancelled;"), "{screen}");
+    assert_eq!(screen.matches("being encoded").count(), 2, "{screen}");
+
+    let info = IndexInfo {
+        documents: 16,
+        encoder: None,
+        recall_at_10: None,
+        notice: None,
+    };
+    let event = IndexEvent::Finished(Ok(info));
+    let effects = stage.send(Message::Index {
+        ticket: rebuild,
+        event,
+    });
+    assert_eq!(jobs(&effects), (None, Some(new)), "the query runs again");
+    answers(&mut stage, new, Ok("zinc-1"));
+    let screen = stage.screen();
+    assert_eq!(screen.matches("zinc-1").count(), 3, "{screen}");
+}
+
+#[test]
+fn encoding_says_how_fast_how_long_and_by_what() {
+    let mut stage = Stage::open((120, 40), ColorDepth::True);
+    let ticket = jobs(&stage.keys("r")).0.unwrap();
+    let report = |stage: &mut Stage, event| {
+        stage.send(Message::Index { ticket, event });
+    };
+    let name = EncoderName {
+        name: "all-MiniLM-L6-v2".into(),
+        stand_in: true,
+    };
+    report(&mut stage, IndexEvent::Encoder(name));
+    report(
+        &mut stage,
+        IndexEvent::Progress("encoding".into(), 100, 5133),
+    );
+    let screen = stage.screen();
+    assert!(
+        screen.contains("encoding: 100 of 5133   x cancels"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("all-MiniLM-L6-v2 (stand-in for MedCPT)"),
+        "{screen}"
+    );
+    stage.wait(10_000);
+    report(
+        &mut stage,
+        IndexEvent::Progress("encoding".into(), 133, 5133),
+    );
+    let screen = stage.screen();
+    let line = "encoding: 133 of 5133   3.3 per second   about 26 min left   x cancels";
+    assert!(screen.contains(line), "{screen}");
+    assert!(!screen.contains("processor"), "{screen}");
+    stage.send(Message::Resize(40, 20));
+    let screen = stage.screen();
+    assert!(screen.contains("133 of 5133   x cancels"), "{screen}");
+    stage.send(Message::Resize(120, 40));
+    stage.keys("esc enter a");
+    let screen = stage.screen();
+    assert!(screen.contains("both share the processor"), "{screen}");
+    stage.keys("r");
+    let screen = stage.screen();
+    assert!(screen.contains("both share the processor"), "{screen}");
+}
+
+#[test]
+fn a_short_context_is_said_at_every_size() {
+    let mut stage = Stage::open((80, 24), ColorDepth::True);
+    // Four signal documents and p 100: more than four can't be had.
+    stage.keys("enter ] ] n n n n");
+    let context = stage.app.instance.as_ref().unwrap().context().unwrap();
+    assert!(context.short, "{context:?}");
+    let (docs, wanted) = (context.docs, context.docs_requested);
+    for width in 40..=200 {
+        for height in [14, 24, 40] {
+            stage.send(Message::Resize(width, height));
+            let screen = stage.screen();
+            let said = screen.contains(&format!("SHORT: {docs} of {wanted}"))
+                || screen.contains(&format!("SHORT {docs}/{wanted}"));
+            assert!(said, "{width}×{height}:\n{screen}");
+        }
+    }
+}
+
+#[test]
+fn a_tiny_terminal_gets_whole_words() {
+    let mut stage = Stage::open((80, 24), ColorDepth::True);
+    let words = ["too", "small", "is", "need", "40×12", "!"];
+    for width in 1..40 {
+        for height in 1..12 {
+            stage.send(Message::Resize(width, height));
+            let screen = stage.screen();
+            let size = format!("{width}×{height}");
+            for word in screen.split_whitespace() {
+                assert!(words.contains(&word) || word == size, "{size}: {screen}");
+            }
+            assert!(width < 5 || screen.contains("40×12"), "{size}: {screen}");
+        }
+    }
+}
+
+#[test]
+fn help_keeps_keys_and_names_apart() {
+    for (width, height) in [(40, 100), (62, 100), (80, 100), (200, 100)] {
+        let mut stage = Stage::open((width, height), ColorDepth::True);
+        stage.keys("?");
+        let screen = stage.screen();
+        assert!(!screen.contains("…"), "{screen}");
+        let row = screen.lines().find(|line| line.contains("pagedown"));
+        let row = row.unwrap_or_else(|| panic!("{screen}"));
+        let words: Vec<&str> = row.split_whitespace().collect();
+        let at = words.iter().position(|word| *word == "pagedown").unwrap();
+        assert_eq!(words[at + 1..at + 3], ["ctrl-f", "space"], "{screen}");
+    }
+}
+
+#[test]
+fn a_dataset_that_is_not_there_offers_no_work_on_it() {
+    let mut stage = Stage::new((80, 24), ColorDepth::True);
+    stage.send(Message::Dataset(Err("there is no folder /nowhere".into())));
+    let screen = stage.screen();
+    let footer = screen.lines().last().unwrap();
+    for word in ["open", "filter", "retrieval"] {
+        assert!(!footer.contains(word), "{footer}");
+    }
+    assert!(footer.contains("q quit"), "{footer}");
+}
+
+#[test]
+fn own_odds_are_explained() {
+    let mut stage = Stage::open((120, 40), ColorDepth::True);
+    stage.keys("enter");
+    answered(&mut stage, "{\"answer_choice\": \"A\"}");
+    let reply = stage.app.replies.recent.last_mut().unwrap();
+    reply.probabilities = vec![('A', 0.59), ('B', 0.41)];
+    let letters = |stage: &mut Stage| {
+        let screen = stage.screen();
+        screen
+            .split(|c: char| c.is_whitespace() || c == '│')
+            .collect::<String>()
+    };
+    let shown = letters(&mut stage);
+    assert!(shown.contains("A59%"), "{shown}");
+    let mut stage_zoomed = stage;
+    stage_zoomed.keys("tab tab z");
+    while !letters(&mut stage_zoomed).contains("A59%") {
+        stage_zoomed.keys("tab");
+    }
+    let shown = letters(&mut stage_zoomed);
+    assert!(
+        shown.contains("(themodel'sownprobabilitiesoftheoptions)"),
+        "{shown}"
+    );
+    let reply = stage_zoomed.app.replies.recent.last_mut().unwrap();
+    reply.parsed.as_mut().unwrap().answer = None;
+    let shown = letters(&mut stage_zoomed);
+    assert!(shown.contains("thisreplychosenone"), "{shown}");
 }
 
 #[test]

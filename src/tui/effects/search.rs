@@ -10,7 +10,7 @@ use crate::engine::search::{
 };
 use crate::tui::Setup;
 use crate::tui::app::Ticket;
-use crate::tui::app::retrieval::METHODS;
+use crate::tui::app::retrieval::{EncoderName, METHODS};
 use crate::tui::message::{IndexEvent, Message, SearchNews};
 
 /// The service that was asked for, if one was.
@@ -134,6 +134,12 @@ fn serve(setup: &Setup, outbox: &Outbox, slot: &Mutex<Slot>, dataset: &Dataset) 
         outbox.send(IndexEvent::Note(why));
         None
     });
+    if let Some(folders) = &encoder {
+        outbox.send(IndexEvent::Encoder(EncoderName {
+            name: folders.name.clone(),
+            stand_in: folders.stand_in,
+        }));
+    }
     let (sender, mut events) = mpsc::channel(32);
     let started = SearchService::start(
         SearchCorpus::of(dataset),

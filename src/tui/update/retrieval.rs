@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::tui::app::input::Input;
-use crate::tui::app::retrieval::{IndexState, METHODS};
+use crate::tui::app::retrieval::{BuildState, IndexState, METHODS};
 use crate::tui::app::{App, Screen, Ticket};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
@@ -49,17 +49,22 @@ fn build(app: &mut App) -> Vec<Effect> {
     app.retrieval.index = IndexState::Building {
         ticket,
         progress: None,
+        encoder: None,
     };
     app.retrieval.note = None;
+    // The old answers are of an index that is gone; the new service is asked for the same query at once.
     app.retrieval.asked.clear();
-    vec![Effect::BuildIndex { ticket, dataset }]
+    let mut effects = vec![Effect::BuildIndex { ticket, dataset }];
+    effects.extend(search(app));
+    effects
 }
 
 /// Searches for the query line, unless the lists answer it already.
 fn search(app: &mut App) -> Vec<Effect> {
     let query = app.retrieval.query.text().trim().to_owned();
     let answered = app.retrieval.lists.iter().any(Option::is_some);
-    if query.is_empty() || (query == app.retrieval.asked && answered) {
+    let known = answered || app.retrieval.searching;
+    if query.is_empty() || (query == app.retrieval.asked && known) {
         return Vec::new();
     }
     let ticket = app.ticket();
@@ -71,12 +76,28 @@ fn search(app: &mut App) -> Vec<Effect> {
     retrieval.recall = None;
     retrieval.selected = [0; 3];
     retrieval.top = [0; 3];
-    vec![Effect::Search {
+    vec![asking(app, ticket)]
+}
+
+/// The search for what the lists answer, or will answer.
+fn asking(app: &App, ticket: Ticket) -> Effect {
+    Effect::Search {
         ticket,
-        query,
+        query: app.retrieval.asked.clone(),
         k: app.settings.k,
         question_id: app.retrieval.question.clone(),
-    }]
+    }
+}
+
+/// The shown query once more, by the index that has become ready; the lists stay until the answer comes.
+fn again(app: &mut App) -> Vec<Effect> {
+    match app.retrieval.asking {
+        Some(ticket) if !app.retrieval.asked.is_empty() => {
+            app.retrieval.searching = true;
+            vec![asking(app, ticket)]
+        }
+        _ => Vec::new(),
+    }
 }
 
 pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
@@ -147,6 +168,7 @@ pub(super) fn on_index(app: &mut App, ticket: Ticket, event: IndexEvent) -> Vec<
     let IndexState::Building {
         ticket: current,
         progress,
+        encoder,
     } = &mut app.retrieval.index
     else {
         return Vec::new();
@@ -155,9 +177,16 @@ pub(super) fn on_index(app: &mut App, ticket: Ticket, event: IndexEvent) -> Vec<
         return Vec::new();
     }
     match event {
-        IndexEvent::Progress(stage, done, total) => *progress = Some((stage, done, total)),
+        IndexEvent::Encoder(name) => *encoder = Some(name),
+        IndexEvent::Progress(stage, done, total) => match progress {
+            Some(build) => build.advance(stage, done, total, app.now),
+            None => *progress = Some(BuildState::new(stage, done, total, app.now)),
+        },
         IndexEvent::Note(text) => app.retrieval.note = Some(text),
-        IndexEvent::Finished(Ok(info)) => app.retrieval.index = IndexState::Ready(info),
+        IndexEvent::Finished(Ok(info)) => {
+            app.retrieval.index = IndexState::Ready(info);
+            return again(app);
+        }
         IndexEvent::Finished(Err(problem)) => app.retrieval.index = IndexState::Failed(problem),
     }
     Vec::new()

@@ -242,6 +242,7 @@ fn matters(app: &App, command: Command) -> bool {
     let context = app.instance.as_ref().and_then(|state| state.context());
     let replied = context.is_some_and(|context| app.replies.shown(context).is_some());
     match command {
+        Command::Open | Command::Filter | Command::Retrieval => app.data().is_some(),
         Command::Ask => !running,
         Command::Stop => running,
         Command::ToggleRaw => replied,

@@ -52,8 +52,7 @@ pub(super) fn titles(
     let left = vec![span(theme, format!("{mark} {name} {count}"), tone)];
     let right = match role {
         Role::Adversarial if count > 0 => {
-            let key = app.keymap.key(Command::NextDiffView);
-            let text = format!("{key}: {}", state.diff.describe());
+            let text = format!("shown: {}", state.diff.describe());
             vec![span(theme, text, Tone::Faint)]
         }
         Role::Signal if count > 0 => vec![span(theme, "retrieved for this question", Tone::Faint)],

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use crate::domain::context::Scenario;
+use crate::domain::context::{Condition, Scenario};
 use crate::domain::passage::Role;
 use crate::tui::app::instance::{InstanceState, Panel};
 use crate::tui::app::reply::caution;
@@ -484,59 +484,93 @@ fn header(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
     if state.composed.is_ok() && area.width >= 60 {
         left.push(span(theme, format!("  ({})", counts(state)), Tone::Faint));
     }
-    let short = state
-        .context()
-        .filter(|context| context.short)
-        .map(|context| {
-            let text = format!(
-                "  SHORT: {} of {} documents, p {:.0} %",
-                context.docs, context.docs_requested, context.p
-            );
-            span(theme, text, Tone::Warning)
-        });
-    let mut draw = vec![
-        span(theme, format!("seed {}", condition.seed), Tone::Faint),
-        span(theme, format!("  {}", condition.mode), Tone::Faint),
-    ];
-    if condition.source != crate::domain::context::SourceFilter::Any {
-        draw.push(span(
-            theme,
-            format!("  {} documents only", condition.source.name()),
-            Tone::Warning,
-        ));
-    }
     let first = Rect { height: 1, ..area };
+    if area.height == 1 && wide {
+        left.extend(warnings(app, state, 0));
+        left.push(Span::raw("   "));
+        left.extend(draw_of(app, condition));
+        let model = model(app, usize::from(area.width) / 3);
+        return bar(app, first, buffer, left, model);
+    }
     if area.height == 1 {
-        left.extend(short);
-        if wide {
-            left.push(Span::raw("   "));
-            left.extend(draw);
-            bar(
-                app,
-                first,
-                buffer,
-                left,
-                model(app, usize::from(area.width) / 3),
-            );
-        } else {
-            bar(app, first, buffer, left, Vec::new());
-        }
-        return;
+        // Little room: what must be known about the context comes before what was asked for.
+        let short = |level| warnings(app, state, level);
+        let position = span(theme, format!(" {position}/{total} "), Tone::Text);
+        let shares = span(theme, format!("  p {} %", condition.p), Tone::Text);
+        let brief = [position, span(theme, scenario, Tone::Strong), shares];
+        let choices = [
+            [left, short(0)].concat(),
+            [brief.to_vec(), short(0)].concat(),
+            [brief.to_vec(), short(1)].concat(),
+            [brief.to_vec(), short(2)].concat(),
+        ];
+        let line = first_fitting(choices, usize::from(area.width));
+        return bar(app, first, buffer, line, Vec::new());
     }
     bar(app, first, buffer, left, Vec::new());
     let second = Rect {
         y: area.y + 1,
         ..first
     };
-    draw.insert(0, Span::raw(" "));
-    draw.extend(short);
-    bar(
-        app,
-        second,
-        buffer,
-        draw,
-        model(app, usize::from(area.width) * 2 / 3),
-    );
+    let width = usize::from(area.width);
+    let blank = || vec![Span::raw(" ")];
+    let choices = [
+        [blank(), draw_of(app, condition), warnings(app, state, 0)].concat(),
+        [blank(), draw_of(app, condition), warnings(app, state, 1)].concat(),
+        [blank(), warnings(app, state, 1)].concat(),
+        [blank(), warnings(app, state, 2)].concat(),
+    ];
+    let line = first_fitting(choices, width.saturating_sub(LEAST_MODEL));
+    let used: usize = line.iter().map(Span::width).sum();
+    let model = model(app, width.saturating_sub(used + 3));
+    bar(app, second, buffer, line, model);
+}
+
+/// Columns that the model's name keeps beside the condition.
+const LEAST_MODEL: usize = 12;
+
+/// The first choice that fits a width, else the last.
+fn first_fitting(choices: impl IntoIterator<Item = Spans>, width: usize) -> Spans {
+    let mut last = Vec::new();
+    for choice in choices {
+        last = choice;
+        if last.iter().map(Span::width).sum::<usize>() <= width {
+            break;
+        }
+    }
+    last
+}
+
+/// Seed and mode of the draw.
+fn draw_of(app: &App, condition: &Condition) -> Spans {
+    vec![
+        span(&app.theme, format!("seed {}", condition.seed), Tone::Faint),
+        span(&app.theme, format!("  {}", condition.mode), Tone::Faint),
+    ]
+}
+
+/// What makes this context less than what was asked for, in ever fewer words with a higher level (0, 1, 2).
+fn warnings(app: &App, state: &InstanceState, level: usize) -> Spans {
+    let mut texts = Vec::new();
+    let source = state.condition.source;
+    if source != crate::domain::context::SourceFilter::Any {
+        texts.push(match level {
+            0 => format!("  {} documents only", source.name()),
+            _ => format!("  {} only", source.name()),
+        });
+    }
+    if let Some(context) = state.context().filter(|context| context.short) {
+        let (docs, wanted, p) = (context.docs, context.docs_requested, context.p);
+        texts.push(match level {
+            0 => format!("  SHORT: {docs} of {wanted} documents, p {p:.0} %"),
+            1 => format!("  SHORT: {docs} of {wanted}, p {p:.0} %"),
+            _ => format!("  SHORT {docs}/{wanted}"),
+        });
+    }
+    let texts = texts.into_iter();
+    texts
+        .map(|text| span(&app.theme, text, Tone::Warning))
+        .collect()
 }
 
 /// The model's name and caution, in at most `width` columns.

@@ -6,6 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::{Clear, Widget};
+use unicode_width::UnicodeWidthStr;
 
 use crate::tui::app::{App, Overlay, Screen};
 use crate::tui::command::COMMANDS;
@@ -96,15 +97,27 @@ fn help(app: &App, width: u16) -> Flow {
     };
     flow.say(&app.wraps, about, Tone::Text);
     flow.gap();
-    for row in COMMANDS
+    let rows: Vec<_> = COMMANDS
         .iter()
         .filter(|row| row.screens.contains(&app.screen))
-    {
-        let keys = app.keymap.keys(row.command).join(" ");
-        let narrow = width < 60;
-        let (keys_width, name_width) = if narrow { (14, 0) } else { (18, 19) };
+        .map(|row| (app.keymap.keys(row.command).join(" "), row))
+        .collect();
+    let narrow = width < 60;
+    let widest = rows.iter().map(|(keys, _)| keys.width()).max().unwrap_or(0);
+    let (keys_width, name_width) = if narrow {
+        ((widest + 2).min(14), 0)
+    } else {
+        ((widest + 2).min(24), 19)
+    };
+    for (keys, row) in rows {
+        // Keys that do not fit their column, with a blank after it, have a row of their own.
+        let alone = keys.width() >= keys_width;
+        if alone {
+            flow.line(Line::from(span(theme, keys.clone(), Tone::Key)));
+        }
+        let beside = if alone { "" } else { keys.as_str() };
         let head = Line::from(vec![
-            span(theme, fit(&keys, keys_width), Tone::Key),
+            span(theme, fit(beside, keys_width), Tone::Key),
             span(theme, fit(row.name, name_width), Tone::Faint),
         ]);
         let indent = u16::try_from(keys_width + name_width).unwrap_or(0);

@@ -122,11 +122,22 @@ fn invitation(app: &App, state: &InstanceState, flow: &mut Flow) {
 /// Where the reply comes from, as far as it is not a plain live one.
 fn origin(app: &App, reply: &ReplyState, flow: &mut Flow) {
     if let Some(at) = &reply.stored_at {
-        let text = format!("stored reply of {}", one_line(at));
+        let text = format!("stored reply of {}", short_time(&one_line(at)));
         flow.line(Line::from(span(&app.theme, text, Tone::Faint)));
     }
     if let Some(caution) = &reply.caution {
         flow.say(&app.wraps, caution, Tone::Warning);
+    }
+}
+
+/// A time as it is stored (RFC 3339, UTC, with milliseconds) to the minute; any other text as it is.
+fn short_time(stored: &str) -> String {
+    match (stored.split_once('T'), stored.ends_with('Z')) {
+        (Some((date, time)), true) if date.len() == 10 => match time.get(..5) {
+            Some(minute) => format!("{date} {minute} UTC"),
+            None => stored.to_owned(),
+        },
+        _ => stored.to_owned(),
     }
 }
 
@@ -302,7 +313,14 @@ fn answer(
             .iter()
             .map(|(letter, p)| format!("{letter} {:.0} %", p * 100.0))
             .collect();
-        part(app, flow, "own odds", &[(odds.join("   "), Tone::Text)]);
+        // They are taken where the answer's letter is written, whatever came of it in the end.
+        let what = if parsed.answer.is_some() {
+            "   (the model's own probabilities of the options)"
+        } else {
+            "   (the model's own probabilities of the options; this reply chose none)"
+        };
+        let pieces = [(odds.join("   "), Tone::Text), (what.into(), Tone::Faint)];
+        part(app, flow, "own odds", &pieces);
     }
     if ended {
         for note in &parsed.notes {
@@ -342,6 +360,13 @@ fn status(app: &App, reply: &ReplyState, flow: &mut Flow) {
             };
             let text = format!("▌ {what} … {seconds} s");
             flow.say(&app.wraps, &text, Tone::Key);
+            if app.sharing_processor() {
+                let screen = app.keymap.key(Command::Retrieval);
+                let text = format!(
+                    "Documents are being encoded too ({screen} shows how far): both share the processor and are slower for it."
+                );
+                flow.say(&app.wraps, &text, Tone::Warning);
+            }
         }
         Phase::Failed(message) => {
             flow.say(&app.wraps, &format!("No reply: {message}"), Tone::Bad);
@@ -359,5 +384,23 @@ fn status(app: &App, reply: &ReplyState, flow: &mut Flow) {
             }
             _ => {}
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_time_is_shown_to_the_minute() {
+        assert_eq!(
+            short_time("2026-11-30T05:20:01.796Z"),
+            "2026-11-30 05:20 UTC"
+        );
+        assert_eq!(
+            short_time("2026-11-30T05:20:01+02:00"),
+            "2026-11-30T05:20:01+02:00"
+        );
+        assert_eq!(short_time("yesterdayT"), "yesterdayT");
     }
 }

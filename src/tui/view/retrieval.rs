@@ -1,17 +1,19 @@
 //! Live search.
 
+use std::time::Duration;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::retrieval::{Hit, Method};
 use crate::tui::app::App;
-use crate::tui::app::retrieval::{IndexState, METHODS};
+use crate::tui::app::retrieval::{BuildState, IndexState, METHODS};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::chrome::{bar, frame, inside, panel, put, span};
 use crate::tui::widgets::flow::Flow;
-use crate::tui::widgets::line::{both_ends, cut, one_line};
+use crate::tui::widgets::line::{both_ends, cut, fitting, one_line};
 
 /// Rows of one hit: rank and id, then its text.
 const HIT_ROWS: usize = 2;
@@ -111,32 +113,35 @@ fn header(app: &App, area: Rect, buffer: &mut Buffer) {
             ));
             match &info.encoder {
                 Some(encoder) => {
-                    let tone = if encoder.stand_in {
-                        Tone::Warning
-                    } else {
-                        Tone::Text
-                    };
-                    let stand_in = if encoder.stand_in {
-                        " (stand-in for MedCPT)"
-                    } else {
-                        ""
-                    };
-                    let text = format!(
-                        "encoder {}{stand_in} · {} dimensions · {} ",
-                        encoder.name, encoder.dim, encoder.backend
-                    );
+                    let (text, tone) = encoder_words(&encoder.name, encoder.stand_in);
+                    let text =
+                        format!("{text} · {} dimensions · {} ", encoder.dim, encoder.backend);
                     right.push(span(theme, text, tone));
                 }
                 None => right.push(span(theme, "no encoder: BM25 only ", Tone::Warning)),
             }
         }
-        IndexState::Building { .. } => {
-            right.push(span(theme, "building the index … ", Tone::Warning))
-        }
+        IndexState::Building { encoder, .. } => match encoder {
+            Some(encoder) => {
+                let (text, tone) = encoder_words(&encoder.name, encoder.stand_in);
+                right.push(span(theme, format!("{text} "), tone));
+            }
+            None => right.push(span(theme, "building the index … ", Tone::Warning)),
+        },
         IndexState::Failed(_) => right.push(span(theme, "no index ", Tone::Bad)),
         IndexState::None => {}
     }
     bar(app, area, buffer, left, right);
+}
+
+/// An encoder's name, and that it is a stand-in where it is one.
+fn encoder_words(name: &str, stand_in: bool) -> (String, Tone) {
+    let name = one_line(name);
+    if stand_in {
+        let text = format!("encoder {name} (stand-in for MedCPT)");
+        return (text, Tone::Warning);
+    }
+    (format!("encoder {name}"), Tone::Text)
 }
 
 fn query(app: &App, area: Rect, buffer: &mut Buffer) {
@@ -197,14 +202,18 @@ fn status(app: &App, area: Rect, buffer: &mut Buffer) {
     match &app.retrieval.index {
         IndexState::Building { progress, .. } => {
             let cancel = app.keymap.key(Command::CancelBuild);
-            let text = match progress {
-                Some((stage, done, total)) if *total > 0 => {
-                    format!(" {}: {done} of {total}   {cancel} cancels", one_line(stage))
-                }
-                Some((stage, ..)) => format!(" {} …   {cancel} cancels", one_line(stage)),
-                None => format!(" preparing …   {cancel} cancels"),
-            };
+            let text = building(app, progress.as_ref(), usize::from(area.width), &cancel);
             lines.push(vec![span(theme, text, Tone::Key)]);
+            if app.sharing_processor() {
+                let text = fitting(
+                    [
+                        " a reply is being written too: both share the processor and are slower for it",
+                        " a reply is written too: slower for both",
+                    ],
+                    usize::from(area.width),
+                );
+                lines.push(vec![span(theme, text, Tone::Warning)]);
+            }
         }
         IndexState::Failed(problem) => {
             let build = app.keymap.key(Command::Rebuild);
@@ -239,6 +248,45 @@ fn status(app: &App, area: Rect, buffer: &mut Buffer) {
     for (y, spans) in (area.top()..area.bottom()).zip(lines) {
         let spans = crate::tui::widgets::line::cut_spans(spans, usize::from(area.width));
         put(buffer, area.x, y, &Line::from(spans), area.width);
+    }
+}
+
+/// How far the building is, how fast it goes and how long it will take, as much of it as fits.
+fn building(app: &App, progress: Option<&BuildState>, width: usize, cancel: &str) -> String {
+    let Some(build) = progress else {
+        return format!(" preparing …   {cancel} cancels");
+    };
+    let stage = one_line(&build.stage);
+    if build.total == 0 {
+        return format!(" {stage} …   {cancel} cancels");
+    }
+    let far = format!(" {stage}: {} of {}", build.done, build.total);
+    let rate = build.rate().map_or_else(String::new, |rate| {
+        let digits = usize::from(rate < 10.0);
+        format!("   {rate:.digits$} per second")
+    });
+    let left = build
+        .left(app.now)
+        .filter(|_| build.done < build.total)
+        .map_or_else(String::new, |left| {
+            format!("   about {} left", in_words(left))
+        });
+    fitting(
+        [
+            format!("{far}{rate}{left}   {cancel} cancels"),
+            format!("{far}{left}   {cancel} cancels"),
+            format!("{far}   {cancel} cancels"),
+        ],
+        width,
+    )
+}
+
+/// A time to wait, in the unit that matters.
+fn in_words(left: Duration) -> String {
+    match left.as_secs() {
+        seconds @ 0..90 => format!("{} s", seconds.max(1)),
+        seconds @ 90..5400 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{:.1} h", seconds as f64 / 3600.0),
     }
 }
 
@@ -306,7 +354,13 @@ fn hits(app: &App, list: usize, area: Rect, buffer: &mut Buffer) {
         Some(Some(Ok(found))) => found,
         Some(Some(Err(problem))) => return note(app, inner, buffer, problem, Tone::Warning),
         _ => {
-            let text = if app.retrieval.searching { "…" } else { "" };
+            let building = matches!(app.retrieval.index, IndexState::Building { .. });
+            let text = match method {
+                Method::Bm25 if building => "the text index is being built …",
+                _ if building => "the documents are being encoded …",
+                _ if app.retrieval.searching => "…",
+                _ => "",
+            };
             return note(app, inner, buffer, text, Tone::Faint);
         }
     };

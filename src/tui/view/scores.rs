@@ -21,6 +21,9 @@ use crate::tui::widgets::flow::Flow;
 use crate::tui::widgets::line::{fit, one_line};
 use crate::tui::widgets::text::Rich;
 
+/// Below this width names do not stand beside what they name.
+const NARROW: usize = 40;
+
 pub(super) fn titles(app: &App, state: &InstanceState) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
     let theme = &app.theme;
     let title = format!("{} scores", scenario_title(state.condition.scenario));
@@ -110,25 +113,31 @@ fn main_answer(
     scores: &Scores,
     flow: &mut Flow,
 ) {
-    let theme = &app.theme;
     let answer = reply.parsed.as_ref().and_then(|parsed| parsed.answer);
-    let mut spans = vec![span(theme, "main answer  ", Tone::Faint)];
+    let mut groups = Vec::new();
     match (answer, reply.verdict()) {
         (_, Some(verdict)) => {
             let what = answer.map_or_else(
                 || outcome_words(scores.outcome).to_owned(),
                 |letter| letter.to_string(),
             );
-            spans.push(span(theme, format!("{what}  "), Tone::Strong));
+            groups.push(vec![(what, Tone::Strong)]);
             if state.gold {
                 let (mark, word) = verdict.words();
-                spans.push(span(theme, format!("{mark} {word}"), verdict_tone(verdict)));
+                groups.push(vec![(format!("{mark} {word}"), verdict_tone(verdict))]);
             }
         }
-        (Some(letter), None) => spans.push(span(theme, letter.to_string(), Tone::Strong)),
-        (None, None) => spans.push(span(theme, "not yet", Tone::Faint)),
+        (Some(letter), None) => groups.push(vec![(letter.to_string(), Tone::Strong)]),
+        (None, None) => groups.push(vec![("not yet".into(), Tone::Faint)]),
     }
-    flow.line(Line::from(spans));
+    let name = "main answer";
+    if flow.width() < NARROW {
+        groups.insert(0, vec![(name.into(), Tone::Faint)]);
+        flow.groups(&app.wraps, Line::default(), 0, &groups);
+    } else {
+        let head = Line::from(span(&app.theme, name, Tone::Faint));
+        flow.groups(&app.wraps, head, 13, &groups);
+    }
     flow.gap();
 }
 
@@ -165,38 +174,62 @@ fn sufficiency(app: &App, reply: &ReplyState, scores: &Scores, flow: &mut Flow) 
         } else {
             right_mark(doc.right)
         };
-        flow.line(Line::from(vec![
-            span(theme, fit(&doc.label, 8), Tone::Text),
-            span(theme, format!("{mark} {role:<8}"), tone),
-            span(
-                theme,
-                fit(said_words(doc.said, reply.running()), 17),
-                Tone::Text,
-            ),
-            span(theme, right, right_tone),
-        ]));
+        let said = said_words(doc.said, reply.running());
+        let head = Line::from(span(theme, fit(&doc.label, 8), Tone::Text));
+        // Columns one below the other where there is room for the widest row.
+        let groups = if flow.width() < 36 {
+            vec![
+                vec![(format!("{mark} {role}"), tone)],
+                vec![
+                    (format!("{said} "), Tone::Text),
+                    (right.to_owned(), right_tone),
+                ],
+            ]
+        } else {
+            vec![vec![
+                (format!("{mark} {role:<8}"), tone),
+                (fit(said, 17), Tone::Text),
+                (right.to_owned(), right_tone),
+            ]]
+        };
+        flow.groups(&app.wraps, head, 8, &groups);
     }
     flow.gap();
-    let heading = "            called relevant  irrelevant  unlabelled";
-    flow.line(Line::from(span(theme, heading, Tone::Faint)));
-    for (row, (name, tone)) in [("● signal", Tone::Signal), ("○ noise", Tone::Noise)]
-        .into_iter()
-        .enumerate()
-    {
-        let [relevant, irrelevant, neither] = table[row];
-        flow.line(Line::from(vec![
-            span(theme, fit(name, 12), tone),
-            span(
-                theme,
-                format!("{relevant:>15}  {irrelevant:>10}  {neither:>10}"),
-                Tone::Text,
-            ),
-        ]));
-    }
+    confusion(app, &table, flow);
     flow.gap();
 }
 
-fn label_spans(app: &App, reply: &ReplyState, sub: &SubScore) -> Vec<Span<'static>> {
+/// How often documents of each role were called what: a table, or a sentence per role where it is too wide.
+/// Rows: signal, noise; columns: relevant, irrelevant, both or neither.
+fn confusion(app: &App, table: &[[usize; 3]; 2], flow: &mut Flow) {
+    let theme = &app.theme;
+    let heading = "called    relevant  irrelevant  unlabelled";
+    let tabular = flow.width() >= heading.len();
+    if tabular {
+        flow.line(Line::from(span(theme, heading, Tone::Faint)));
+    }
+    let names = [("● signal", Tone::Signal), ("○ noise", Tone::Noise)];
+    for ((name, tone), [relevant, irrelevant, neither]) in names.into_iter().zip(table) {
+        let head = span(theme, fit(name, 10), tone);
+        if tabular {
+            let numbers = format!("{relevant:>8}  {irrelevant:>10}  {neither:>10}");
+            let numbers = span(theme, numbers, Tone::Text);
+            flow.line(Line::from(vec![head, numbers]));
+        } else {
+            let groups: Vec<_> = [
+                format!("{relevant} called relevant"),
+                format!("{irrelevant} irrelevant"),
+                format!("{neither} unlabelled"),
+            ]
+            .map(|text| vec![(text, Tone::Text)])
+            .into();
+            flow.groups(&app.wraps, Line::from(head), 10, &groups);
+        }
+    }
+}
+
+/// A sub-question's document with its mark, and the columns that take.
+fn label(app: &App, reply: &ReplyState, sub: &SubScore) -> (Line<'static>, u16) {
     let role = reply
         .context
         .documents
@@ -204,7 +237,9 @@ fn label_spans(app: &App, reply: &ReplyState, sub: &SubScore) -> Vec<Span<'stati
         .find(|doc| doc.label == sub.label)
         .map_or(Role::Signal, |doc| doc.role);
     let (mark, tone) = role_mark(role);
-    vec![span(&app.theme, format!("{mark} {}  ", sub.label), tone)]
+    let head = Line::from(span(&app.theme, format!("{mark} {}  ", sub.label), tone));
+    let columns = u16::try_from(head.width()).unwrap_or(0);
+    (head, columns)
 }
 
 /// Gold and given answer of a sub-question.
@@ -234,22 +269,23 @@ fn integration(
     sub: &SubScore,
     flow: &mut Flow,
 ) {
-    let theme = &app.theme;
-    let mut spans = label_spans(app, reply, sub);
+    let (head, columns) = label(app, reply, sub);
+    let mut groups = Vec::new();
     if sub.given.is_some() {
         let (mark, tone) = right_mark(sub.exact);
-        spans.push(span(theme, format!("{mark} exact  "), tone));
-        spans.push(span(theme, format!("F1 {:.2}  ", sub.f1), Tone::Text));
+        groups.push(vec![(format!("{mark} exact"), tone)]);
+        groups.push(vec![(format!("F1 {:.2}", sub.f1), Tone::Text)]);
         if let Some(judge) = sub.judge {
-            spans.push(span(theme, format!("judge {judge:.1}  "), Tone::Text));
+            groups.push(vec![(format!("judge {judge:.1}"), Tone::Text)]);
         }
         let (mark, tone) = right_mark(sub.attributed);
-        spans.push(span(theme, format!("{mark} right document"), tone));
+        let mut document = vec![(format!("{mark} right document"), tone)];
         if let Some(named) = sub.named.as_ref().filter(|_| !sub.attributed) {
-            spans.push(span(theme, format!(" ({})", one_line(named)), Tone::Faint));
+            document.push((format!(" ({})", one_line(named)), Tone::Faint));
         }
+        groups.push(document);
     }
-    flow.line(Line::from(spans));
+    flow.groups(&app.wraps, head, columns, &groups);
     answers(app, state, reply, sub, flow);
 }
 
@@ -260,14 +296,13 @@ fn robustness(
     sub: &SubScore,
     flow: &mut Flow,
 ) {
-    let theme = &app.theme;
-    let mut spans = label_spans(app, reply, sub);
+    let (head, columns) = label(app, reply, sub);
     let truth = if sub.planted.is_some() {
         "edited"
     } else {
         "original"
     };
-    spans.push(span(theme, format!("{truth:<9}"), Tone::Text));
+    let mut groups = vec![vec![(format!("{truth:<8}"), Tone::Text)]];
     match (sub.verdict, sub.verdict_right) {
         (Some(verdict), right) => {
             let said = if verdict {
@@ -276,10 +311,12 @@ fn robustness(
                 "said wrong"
             };
             let (mark, tone) = right_mark(right == Some(true));
-            spans.push(span(theme, format!("{said} {mark}  "), tone));
+            groups.push(vec![(format!("{said} {mark}"), tone)]);
         }
-        (None, _) if reply.running() => spans.push(span(theme, "no verdict yet  ", Tone::Faint)),
-        (None, _) => spans.push(span(theme, "no verdict ✗  ", Tone::Bad)),
+        (None, _) if reply.running() => {
+            groups.push(vec![("no verdict yet".into(), Tone::Faint)]);
+        }
+        (None, _) => groups.push(vec![("no verdict ✗".into(), Tone::Bad)]),
     }
     if sub.given.is_some() {
         let (text, tone) = if sub.adopted {
@@ -289,15 +326,14 @@ fn robustness(
         } else {
             ("other answer", Tone::Warning)
         };
-        spans.push(span(theme, text, tone));
+        groups.push(vec![(text.to_owned(), tone)]);
     }
-    flow.line(Line::from(spans));
+    flow.groups(&app.wraps, head, columns, &groups);
     answers(app, state, reply, sub, flow);
 }
 
 /// Metrics of one reply, in the order and with the names of the benchmark.
 fn metrics(app: &App, scores: &Scores, flow: &mut Flow) {
-    let theme = &app.theme;
     for (metric, ratio) in &scores.counts {
         let Some(name) = metric_name(*metric) else {
             continue;
@@ -311,12 +347,29 @@ fn metrics(app: &App, scores: &Scores, flow: &mut Flow) {
         } else {
             format!("  {:.2}/{:.0}", ratio.num, ratio.den)
         };
-        flow.line(Line::from(vec![
-            span(theme, fit(name, 25), Tone::Faint),
-            span(theme, value, Tone::Strong),
-            span(theme, count, Tone::Faint),
-        ]));
+        metric_line(app, name, &value, &count, flow);
     }
+}
+
+/// Name, value and count on one line in columns, or the numbers below the name where that is too wide.
+fn metric_line(app: &App, name: &str, value: &str, count: &str, flow: &mut Flow) {
+    let theme = &app.theme;
+    let line = Line::from(vec![
+        span(theme, fit(name, 25), Tone::Faint),
+        span(theme, value.to_owned(), Tone::Strong),
+        span(theme, count.to_owned(), Tone::Faint),
+    ]);
+    if line.width() <= flow.width() {
+        return flow.line(line);
+    }
+    let groups = [
+        vec![(name.to_owned(), Tone::Faint)],
+        vec![
+            (value.trim().to_owned(), Tone::Strong),
+            (count.to_owned(), Tone::Faint),
+        ],
+    ];
+    flow.groups(&app.wraps, Line::default(), 0, &groups);
 }
 
 /// The metrics worth a line for a single reply.
@@ -397,5 +450,122 @@ fn why_empty(app: &App, state: &InstanceState, scenario: Scenario, key: &str) ->
             "this question has no adversarial documents".into()
         }
         _ => format!("no reply yet ({key} switches)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use ratatui::buffer::Buffer;
+    use ratatui::layout::Rect;
+
+    use super::*;
+    use crate::data::dataset::Dataset;
+    use crate::domain::answer::{Ending, parse};
+    use crate::domain::context::Condition;
+    use crate::domain::prompt::{Templates, reply_shape};
+    use crate::domain::score::score;
+    use crate::tui::app::reply::Phase;
+    use crate::tui::app::{DatasetState, Settings, Ticket};
+    use crate::tui::keymap::Keymap;
+    use crate::tui::theme::{ColorDepth, Theme};
+
+    /// A reply that broke off, to a question of the sample in this scenario.
+    fn scene(scenario: Scenario, raw: &str) -> (App, InstanceState) {
+        let dataset = Arc::new(Dataset::sample().unwrap());
+        let settings = Settings {
+            model: "m".into(),
+            dataset: "sample".into(),
+            k: 5,
+            templates: Templates::default(),
+        };
+        let theme = Theme::built_in("dark", ColorDepth::True);
+        let mut app = App::new(settings, Keymap::default(), theme, (100, 30));
+        app.dataset = DatasetState::Ready(Arc::clone(&dataset));
+        let condition = Condition {
+            scenario,
+            ..Condition::default()
+        };
+        let templates = Templates::default();
+        let state = InstanceState::open(&dataset, &templates, 0, condition, false).unwrap();
+        let context = state.context().unwrap().clone();
+        let shape = reply_shape(&state.question, &context);
+        let parsed = parse(raw, &shape, Ending::Interrupted);
+        let question = state.question.clone();
+        let mut reply = ReplyState::asked(Ticket(1), question, context, shape, "m", Duration::ZERO);
+        reply.scores = Some(score(&state.question, &reply.context, &parsed));
+        reply.parsed = Some(parsed);
+        reply.phase = Phase::Done;
+        app.replies.recent.push(reply);
+        (app, state)
+    }
+
+    /// Everything that is drawn at a width, without white space.
+    fn letters(app: &App, state: &InstanceState, width: u16) -> String {
+        let flow = flow(app, state, width, true);
+        let area = Rect::new(0, 0, width, u16::try_from(flow.rows()).unwrap());
+        let mut buffer = Buffer::empty(area);
+        flow.draw(area, &mut buffer, 0, &app.theme);
+        let text: String = buffer.content().iter().map(|cell| cell.symbol()).collect();
+        text.split_whitespace().collect()
+    }
+
+    #[test]
+    fn no_value_is_lost_at_any_width() {
+        let cases = [
+            (
+                Scenario::Sufficiency,
+                "{\"relevant_doc_id\": [\"DOC_1\", \"DOC_2\"], \"irrelevant_doc_id\": [\"DOC_4\"], \"step_by",
+                vec![
+                    "unlabelled",
+                    "irrelevant",
+                    "calledrelevant",
+                    "DOC_5",
+                    "notlabelled",
+                ],
+            ),
+            (
+                Scenario::Robustness,
+                "{\"sub_1\": {\"relevant_doc_id\": \"DOC_1\", \"factual_correctness\": true, \"answer\": \"x\"}, \"sub_2",
+                vec![
+                    "saidcorrect",
+                    "noverdict✗",
+                    "otheranswer",
+                    "factualerrordetection",
+                    "edited",
+                    "skipped",
+                ],
+            ),
+            (
+                Scenario::Integration,
+                "{\"sub_1\": {\"relevant_doc_id\": \"DOC_99\", \"answer\": \"x\"}, \"sub_2",
+                vec![
+                    "✗exact",
+                    "F10.00",
+                    "✗rightdocument",
+                    "(DOC_99)",
+                    "sub-answersexact",
+                    "skipped",
+                ],
+            ),
+        ];
+        for (scenario, raw, wanted) in cases {
+            let (app, state) = scene(scenario, raw);
+            // A panel of 30 columns has 26 inside its frame.
+            for width in 26..=140 {
+                let text = letters(&app, &state, width);
+                let always = ["mainanswer", "brokeoffbeforeananswer", "unavailable"];
+                for word in always.iter().chain(&wanted) {
+                    // The wide table has its two words in a column each.
+                    let found = text.contains(word)
+                        || (*word == "calledrelevant"
+                            && text.contains("called")
+                            && text.contains("relevantirrelevant"));
+                    assert!(found, "{scenario:?} at {width}: no {word} in {text}");
+                }
+            }
+        }
     }
 }

@@ -6,9 +6,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
 
 use crate::tui::theme::{Theme, Tone};
-use crate::tui::widgets::text::{Rich, WrapCache, Wrapped};
+use crate::tui::widgets::text::{Rich, WrapCache, Wrapped, wrap};
 
 /// One part of a flow.
 #[derive(Debug, Clone)]
@@ -63,10 +64,46 @@ impl Flow {
         self.anchors.push(self.rows);
     }
 
-    /// Adds a line, drawn as it is.
+    /// Adds a line, drawn as it is; one that is wider than the flow is wrapped, so that nothing of it is lost.
     pub fn line(&mut self, line: impl Into<Line<'static>>) {
-        self.items.push(Item::Line(line.into()));
-        self.rows += 1;
+        let line = line.into();
+        if self.width == 0 || line.width() <= self.width() {
+            self.items.push(Item::Line(line));
+            self.rows += 1;
+            return;
+        }
+        for line in broken(&line, self.width()) {
+            self.items.push(Item::Line(line));
+            self.rows += 1;
+        }
+    }
+
+    /// Adds groups of pieces, two columns apart, behind a head of `indent` columns: a group that does not fit
+    /// behind the others begins a row of its own, and only one that is wider than a row is broken.
+    pub fn groups(
+        &mut self,
+        cache: &WrapCache,
+        head: Line<'static>,
+        indent: u16,
+        groups: &[Vec<(String, Tone)>],
+    ) {
+        let room = self.width().saturating_sub(usize::from(indent));
+        let mut pieces: Vec<(&str, Tone)> = Vec::new();
+        let mut used = 0;
+        for group in groups {
+            let columns: usize = group.iter().map(|(text, _)| text.width()).sum();
+            if used > 0 && used + 2 + columns <= room {
+                pieces.push(("  ", Tone::Text));
+                used += 2 + columns;
+            } else {
+                if used > 0 {
+                    pieces.push(("\n", Tone::Text));
+                }
+                used = columns;
+            }
+            pieces.extend(group.iter().map(|(text, tone)| (text.as_str(), *tone)));
+        }
+        self.beside(cache, head, indent, Rc::new(Rich::build(pieces)));
     }
 
     /// Adds an empty line.
@@ -166,6 +203,31 @@ impl Flow {
     }
 }
 
+/// A line in several, each at most `width` columns wide, with the styles of its spans.
+fn broken(line: &Line<'static>, width: usize) -> Vec<Line<'static>> {
+    let whole: String = line
+        .spans
+        .iter()
+        .map(|span| span.content.as_ref())
+        .collect();
+    let rows = wrap(whole.trim_end(), width).lines.into_iter();
+    rows.map(|row| {
+        let mut start = 0;
+        let mut spans = Vec::new();
+        for span in &line.spans {
+            let end = start + span.content.len();
+            let (from, to) = (row.start.max(start), row.end.min(end));
+            if from < to {
+                let piece = span.content[from - start..to - start].to_owned();
+                spans.push(Span::styled(piece, span.style));
+            }
+            start = end;
+        }
+        Line::from(spans).style(line.style)
+    })
+    .collect()
+}
+
 /// A thin bar at the right border that shows where in a long flow one is.
 pub fn scroll_bar(area: Rect, buffer: &mut Buffer, scroll: usize, rows: usize, style: Style) {
     let height = usize::from(area.height);
@@ -219,5 +281,38 @@ mod tests {
         assert_eq!(shown(&flow, 2, 0), ["head", "one two"]);
         assert_eq!(shown(&flow, 3, 2), ["three", "four", "tail"]);
         assert_eq!(shown(&flow, 2, 9), ["", ""]);
+    }
+
+    #[test]
+    fn a_line_loses_nothing_at_any_width() {
+        let line = Line::from(vec![
+            Span::raw("● DOC_12 "),
+            Span::raw("said signal 中文 "),
+            Span::raw("✓ "),
+        ]);
+        for width in 2..=40 {
+            let mut flow = Flow::new(width);
+            flow.line(line.clone());
+            let rows = shown(&flow, u16::try_from(flow.rows()).unwrap(), 0);
+            assert!(rows.iter().all(|row| !row.is_empty()), "{width}: {rows:?}");
+            // A wide character fills two cells, the second of them blank.
+            let letters: String = rows.concat().split_whitespace().collect();
+            assert_eq!(letters, "●DOC_12saidsignal中文✓", "at {width}");
+        }
+    }
+
+    #[test]
+    fn groups_stay_whole_where_they_fit() {
+        let cache = WrapCache::default();
+        let group = |text: &str| vec![(text.to_owned(), Tone::Text)];
+        let groups = [group("● signal"), group("said noise ✗")];
+        let at = |width: u16| {
+            let mut flow = Flow::new(width);
+            flow.groups(&cache, Line::from("DOC_1"), 6, &groups);
+            shown(&flow, u16::try_from(flow.rows()).unwrap(), 0)
+        };
+        assert_eq!(at(28), ["DOC_1 ● signal  said noise ✗"]);
+        assert_eq!(at(27), ["DOC_1 ● signal", "      said noise ✗"]);
+        assert_eq!(at(14), ["DOC_1 ● signal", "      said", "      noise ✗"]);
     }
 }

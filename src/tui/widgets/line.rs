@@ -40,6 +40,18 @@ pub fn fit(text: &str, width: usize) -> String {
     out
 }
 
+/// The first of the texts that fits a width; the last one, cut, where none does. Longest first.
+pub fn fitting<T: Into<String>>(texts: impl IntoIterator<Item = T>, width: usize) -> String {
+    let mut last = String::new();
+    for text in texts {
+        last = text.into();
+        if last.width() <= width {
+            return last;
+        }
+    }
+    cut(&last, width)
+}
+
 /// `left` and `right` at the two ends of a line; `left` is cut where both don't fit.
 pub fn both_ends<'a>(left: Vec<Span<'a>>, right: Vec<Span<'a>>, width: usize) -> Line<'a> {
     let right_width: usize = right.iter().map(Span::width).sum();
@@ -83,6 +95,14 @@ mod tests {
         assert_eq!(cut("abc", 3), "abc");
         assert_eq!(cut("abc", 0), "");
         assert_eq!(fit("中文", 5), "中文 ");
+    }
+
+    #[test]
+    fn the_longest_text_that_fits_is_taken() {
+        let texts = ["a long one", "short"];
+        assert_eq!(fitting(texts, 10), "a long one");
+        assert_eq!(fitting(texts, 9), "short");
+        assert_eq!(fitting(texts, 3), "sh…");
     }
 
     #[test]
