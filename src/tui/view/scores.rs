@@ -455,6 +455,7 @@ fn why_empty(app: &App, state: &InstanceState, scenario: Scenario, key: &str) ->
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use std::sync::Arc;
     use std::time::Duration;
 

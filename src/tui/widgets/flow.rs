@@ -247,6 +247,7 @@ pub fn scroll_bar(area: Rect, buffer: &mut Buffer, scroll: usize, rows: usize, s
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
     use crate::tui::theme::ColorDepth;
 
