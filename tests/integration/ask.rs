@@ -242,7 +242,7 @@ fn wrong_use_is_said_before_any_call() {
     let place = Place::new();
     let server = Server::start(vec![good_reply()]);
     for (more, words) in [
-        (&["--temperature", "-1"][..], "0 to 10"),
+        (&["--temperature", "-1"][..], "0 to 2"),
         (&["--max-tokens", "0"], "max-tokens"),
         (&["--run", " "], "name"),
     ] {

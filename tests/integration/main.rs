@@ -15,6 +15,7 @@ mod encode;
 mod http;
 mod import;
 mod import_rule;
+mod messages;
 mod models;
 mod pty;
 mod report;

@@ -264,13 +264,13 @@ fn a_broken_file_is_an_error_with_its_place() {
         error(&[(QUESTIONS, b"\xfe\xff\0{"), (SIGNAL, b"{}")]),
         error(&[(QUESTIONS, b"{\"question_id\":\"q1\"}\nnonsense"), (SIGNAL, b"{}")]),
     ].join("\n"), @r#"
-    DIR/signal_docs.json, line 2, column 70: EOF while parsing a string; the file ends too early, fetch or write it again
-    DIR/signal_docs.json, line 1, column 1: invalid type: sequence, expected an object that maps question ids to lists; expected one JSON object {"question_id": [records]}
-    DIR/signal_docs.json, line 1, column 1: EOF while parsing a value; the file ends too early, fetch or write it again
-    DIR/signal_docs.json, line 2, column 1: trailing characters; expected one JSON object {"question_id": [records]}
+    DIR/signal_docs.json, line 2, column 70: the text ends within a quoted text; the file ends too early, fetch or write it again
+    DIR/signal_docs.json, line 1, column 1: found a list, expected one JSON object {"question_id": [records]}
+    DIR/signal_docs.json, line 1, column 1: the text ends where a value is expected; the file ends too early, fetch or write it again
+    DIR/signal_docs.json, line 2, column 1: more text after the end of the value; expected one JSON object {"question_id": [records]}
     DIR/signal_docs.json, line 2, column 8: a byte that is not UTF-8; save the file as UTF-8
     DIR/signal_docs.json is UTF-16, but UTF-8 is expected; save it as UTF-8
-    DIR/subqa_pairs.json, line 1, column 6: EOF while parsing a value; the file ends too early, fetch or write it again
+    DIR/subqa_pairs.json, line 1, column 6: the text ends where a value is expected; the file ends too early, fetch or write it again
     DIR/signal_docs.json is missing; it holds the documents of each question of qa.jsonl
     DIR/qa.jsonl holds no question that can be read: it is empty; expected lines such as {"question_id":…,"question":…,"options":{"A":…},"answer":"A"}
     DIR/qa.jsonl is UTF-16, but UTF-8 is expected; save it as UTF-8

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::data::dataset::{COUNTERFACTUALS, QUESTIONS, SIGNAL, SUB_QUESTIONS};
 use crate::data::import::ImportError;
 use crate::data::import::entry::Entry;
+use crate::data::output;
 use crate::domain::question::Question;
 
 /// What says where a dataset folder came from.
@@ -59,7 +60,7 @@ impl Output {
         let workshop = tempfile::Builder::new()
             .prefix(".medrgb-import-")
             .tempdir_in(parent)
-            .map_err(|error| write_error(parent, error))?;
+            .map_err(|error| write_error(parent, output::reason(&error)))?;
         let output = Output {
             target: target.to_path_buf(),
             workshop,

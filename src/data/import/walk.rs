@@ -200,7 +200,7 @@ mod tests {
             "{error}"
         );
         let (_, end) = walked("{} {}", &choose);
-        assert!(end.unwrap_err().contains("trailing"));
+        assert!(end.unwrap_err().contains("more text after the end"));
     }
 
     #[test]

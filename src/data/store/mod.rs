@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub use bulk::Bulk;
 
+use crate::data::output;
 use crate::data::store::schema::SchemaFault;
 use crate::domain::answer::ParsedReply;
 use crate::domain::context::{Condition, Context};
@@ -316,8 +317,9 @@ pub fn save_beside(store: &Path, record: &ReplyRecord) -> Result<PathBuf, StoreE
         .or_else(|_| write_new(&std::env::temp_dir(), &text))
         .map_err(|error| {
             StoreError(format!(
-                "the reply can be saved neither in {} nor in the folder for temporary files: {error}",
-                folder.display()
+                "the reply can be saved neither in {} nor in the folder for temporary files: {}",
+                folder.display(),
+                output::reason(&error)
             ))
         })
 }
