@@ -541,7 +541,6 @@ mod tests {
             (
                 Scenario::Integration,
                 "{\"sub_1\": {\"relevant_doc_id\": \"DOC_99\", \"answer\": \"x\"}, \"sub_2",
-                vec!["✗exact", "F10.00", "✗rightdocument", "(DOC_99)", "skipped"],
             ),
         ];
         for (scenario, raw, wanted) in cases {

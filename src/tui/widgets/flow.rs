@@ -246,6 +246,7 @@ pub fn scroll_bar(area: Rect, buffer: &mut Buffer, scroll: usize, rows: usize, s
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // a helper that fails is a failed test
 mod tests {
     use super::*;
     use crate::tui::theme::ColorDepth;
