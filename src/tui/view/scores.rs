@@ -541,6 +541,7 @@ mod tests {
             (
                 Scenario::Integration,
                 "{\"sub_1\": {\"relevant_doc_id\": \"DOC_99\", \"answer\": \"x\"}, \"sub_2",
+                vec!["✗exact", "F10.00", "✗rightdocument", "skipped"],
             ),
         ];
         for (scenario, raw, wanted) in cases {
