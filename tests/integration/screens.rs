@@ -436,7 +436,8 @@ fn a_rebuilt_index_answers_the_shown_query() {
     assert_eq!(jobs(&effects), (None, Some(new)), "the query runs again");
     answers(&mut stage, new, Ok("zinc-1"));
     let screen = stage.screen();
-    assert_eq!(screen.matches("zinc-1").count(), 3, "{screen}");
+    // Dense and hybrid; the focus stays on BM25, whose hit is shown in full.
+    assert_eq!(screen.matches("zinc-1").count(), 2, "{screen}");
 }
 
 #[test]
@@ -478,8 +479,12 @@ fn encoding_says_how_fast_how_long_and_by_what() {
     assert!(screen.contains("133 of 5133   x cancels"), "{screen}");
     stage.send(Message::Resize(120, 40));
     stage.keys("esc enter a");
+    stage.send(Message::Resize(120, 60));
     let screen = stage.screen();
-    assert!(screen.contains("both share the processor"), "{screen}");
+    assert!(
+        screen.contains("Documents are being encoded too"),
+        "{screen}"
+    );
     stage.keys("r");
     let screen = stage.screen();
     assert!(screen.contains("both share the processor"), "{screen}");
@@ -527,7 +532,6 @@ fn help_keeps_keys_and_names_apart() {
         let mut stage = Stage::open((width, height), ColorDepth::True);
         stage.keys("?");
         let screen = stage.screen();
-        assert!(!screen.contains("…"), "{screen}");
         let row = screen.lines().find(|line| line.contains("pagedown"));
         let row = row.unwrap_or_else(|| panic!("{screen}"));
         let words: Vec<&str> = row.split_whitespace().collect();

@@ -520,14 +520,12 @@ fn header(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
         [blank(), warnings(app, state, 1)].concat(),
         [blank(), warnings(app, state, 2)].concat(),
     ];
-    let line = first_fitting(choices, width.saturating_sub(LEAST_MODEL));
+    // The rest is for the model's name and the caution about it.
+    let line = first_fitting(choices, width * 3 / 5);
     let used: usize = line.iter().map(Span::width).sum();
     let model = model(app, width.saturating_sub(used + 3));
     bar(app, second, buffer, line, model);
 }
-
-/// Columns that the model's name keeps beside the condition.
-const LEAST_MODEL: usize = 12;
 
 /// The first choice that fits a width, else the last.
 fn first_fitting(choices: impl IntoIterator<Item = Spans>, width: usize) -> Spans {

@@ -33,7 +33,7 @@ impl DiffView {
     /// What it shows, in a few words.
     pub fn describe(self) -> &'static str {
         match self {
-            DiffView::Both => "old and new words",
+            DiffView::Both => "old and new",
             DiffView::Inserted => "edited text",
             DiffView::Deleted => "original text",
         }
