@@ -43,10 +43,10 @@ pub fn write(
     .map_err(|why| failed(path, &why))
 }
 
-/// [`write`] for a text.
+/// [`write()`] for a text.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_text(path: &Path, text: &str) -> Result<(), OutputError> {
     write(path, |out| {
         out.write_all(text.as_bytes())
@@ -54,10 +54,10 @@ pub fn write_text(path: &Path, text: &str) -> Result<(), OutputError> {
     })
 }
 
-/// Refuses early, before long work, what [`write`] would refuse by looking at the path.
+/// Refuses early, before long work, what [`write()`] would refuse by looking at the path.
 ///
 /// # Errors
-/// As [`write`] for a path at which something stands that is no file, or whose folder is not there.
+/// As [`write()`] for a path at which something stands that is no file, or whose folder is not there.
 pub fn check(path: &Path) -> Result<(), OutputError> {
     let Target::File(file) = target(path)? else {
         return Ok(());

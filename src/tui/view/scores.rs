@@ -454,7 +454,6 @@ fn why_empty(app: &App, state: &InstanceState, scenario: Scenario, key: &str) ->
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)] // a helper that fails is a failed test
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use std::sync::Arc;

@@ -246,7 +246,6 @@ pub fn scroll_bar(area: Rect, buffer: &mut Buffer, scroll: usize, rows: usize, s
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)] // a helper that fails is a failed test
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
