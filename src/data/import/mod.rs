@@ -1,6 +1,6 @@
 //! Other people's files: questions and documents become a dataset folder, replies a run of the store.
 //!
-//! A reader per kind hands questions and replies one by one to a [`Sink`]; a bad record is counted, listed and
+//! A reader per kind hands questions and replies one by one to a `Sink`; a bad record is counted, listed and
 //! left out. Nothing is kept in memory but what a record needs, the ids' hashes, and the questions that saved
 //! replies have to be matched with.
 

@@ -1,7 +1,7 @@
 //! Reports: the paper's tables and figures for stored runs. Pure: askings in, tables and their texts out.
 //!
 //! [`build`] sorts the askings that count into panels (one measure, one question set, one row per model);
-//! a panel is laid out once as a [`grid`] and written as text, Markdown, LaTeX or HTML; CSV and JSON hold
+//! a panel is laid out once as a `grid` and written as text, Markdown, LaTeX or HTML; CSV and JSON hold
 //! the cells themselves.
 
 use serde::Serialize;
