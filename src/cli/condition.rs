@@ -14,6 +14,27 @@ use crate::engine::instance::InstanceError;
 /// How many problems of a dataset are written out.
 const PROBLEMS_SHOWN: usize = 5;
 
+/// The flags that say how documents are drawn.
+#[derive(Debug, Clone, clap::Args)]
+pub struct DrawArgs {
+    /// Seed of the random draws
+    #[arg(
+        long,
+        value_name = "SEED",
+        default_value_t = 0,
+        allow_negative_numbers = true
+    )]
+    pub seed: u64,
+
+    /// How contexts hang together: prefixes of one order, or a new draw for every scenario, n and p
+    #[arg(long, value_name = "MODE", default_value = "nested", ignore_case = true, value_parser = modes())]
+    pub mode: Mode,
+
+    /// Which documents may be used, by where they were retrieved
+    #[arg(long, value_name = "SOURCE", default_value = "any", ignore_case = true, value_parser = sources())]
+    pub source: SourceFilter,
+}
+
 /// The flags that say which context is meant.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ConditionArgs {
@@ -49,22 +70,9 @@ pub struct ConditionArgs {
     )]
     pub p: f64,
 
-    /// Seed of the random draws
-    #[arg(
-        long,
-        value_name = "SEED",
-        default_value_t = 0,
-        allow_negative_numbers = true
-    )]
-    pub seed: u64,
-
-    /// How contexts hang together: prefixes of one order, or a new draw for every scenario, n and p
-    #[arg(long, value_name = "MODE", default_value = "nested", ignore_case = true, value_parser = modes())]
-    pub mode: Mode,
-
-    /// Which documents may be used, by where they were retrieved
-    #[arg(long, value_name = "SOURCE", default_value = "any", ignore_case = true, value_parser = sources())]
-    pub source: SourceFilter,
+    /// How documents are drawn.
+    #[command(flatten)]
+    pub draw: DrawArgs,
 }
 
 impl ConditionArgs {
@@ -78,9 +86,9 @@ impl ConditionArgs {
             scenario: self.scenario,
             docs: self.docs,
             p: self.p,
-            seed: self.seed,
-            mode: self.mode,
-            source: self.source,
+            seed: self.draw.seed,
+            mode: self.draw.mode,
+            source: self.draw.source,
         };
         condition.check().map_err(Failure::usage)?;
         Ok(condition)

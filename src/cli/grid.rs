@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::cli::Failure;
 use crate::cli::common::note;
-use crate::cli::condition::{modes, scenarios, sources};
-use crate::domain::context::{ComposeError, Mode, Scenario, SourceFilter};
+use crate::cli::condition::{DrawArgs, scenarios};
+use crate::domain::context::{ComposeError, Scenario};
 use crate::domain::plan::{Conditions, Grid};
 
 /// The flags of a grid.
@@ -43,22 +43,9 @@ pub struct GridArgs {
     #[arg(long, value_name = "N", value_parser = limit)]
     pub limit: Option<usize>,
 
-    /// Seed of the random draws
-    #[arg(
-        long,
-        value_name = "SEED",
-        default_value_t = 0,
-        allow_negative_numbers = true
-    )]
-    pub seed: u64,
-
-    /// How contexts hang together: prefixes of one order, or a new draw for every scenario, n and p
-    #[arg(long, value_name = "MODE", default_value = "nested", ignore_case = true, value_parser = modes())]
-    pub mode: Mode,
-
-    /// Which documents may be used, by where they were retrieved
-    #[arg(long, value_name = "SOURCE", default_value = "any", ignore_case = true, value_parser = sources())]
-    pub source: SourceFilter,
+    /// How documents are drawn.
+    #[command(flatten)]
+    pub draw: DrawArgs,
 }
 
 fn limit(text: &str) -> Result<usize, String> {
@@ -81,9 +68,9 @@ impl GridArgs {
             },
             docs: (!self.docs.is_empty()).then(|| self.docs.clone()),
             p: (!self.p.is_empty()).then(|| self.p.clone()),
-            seed: self.seed,
-            mode: self.mode,
-            source: self.source,
+            seed: self.draw.seed,
+            mode: self.draw.mode,
+            source: self.draw.source,
         };
         let conditions = grid.conditions().map_err(Failure::usage)?;
         let mut said = Vec::new();

@@ -2,6 +2,7 @@
 
 pub mod ask;
 pub mod audit;
+pub mod chat;
 pub mod common;
 pub mod compare;
 pub mod completions;

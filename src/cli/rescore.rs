@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
 use crate::cli::ask::cancel_on_signal;
+use crate::cli::chat::runtime;
 use crate::cli::common::{Environment, note, say_json, templates, write_out};
 use crate::cli::progress::Line;
 use crate::data::store::Store;
@@ -117,11 +118,7 @@ fn judge_request(
 
 /// Gives the number of judgements made.
 fn ask_judge(request: JudgeRequest) -> Result<usize, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::Failed(format!("the runtime can't be started: {error}")))?;
+    let runtime = runtime()?;
     let cancel = CancellationToken::new();
     let line = Line::new();
     runtime

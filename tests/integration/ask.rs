@@ -1,16 +1,22 @@
 //! Asking end to end: the real program or the engine, a scripted server, a store on disk.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use medrgb::data::store::{ReplyRecord, Store};
 use medrgb::engine::models::{recording, replay};
 use serde_json::{Value, json};
 
+#[cfg(unix)]
+use crate::process::signal;
+use crate::process::wait_until;
 use crate::sse_server::{Script, Server};
 
 const KEY: &str = "sk-test-0123456789abcdef";
+
+/// The longest that anything is waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A dataset of two questions and folders of our own for everything the program writes.
 struct Place {
@@ -281,7 +287,7 @@ fn ctrl_c_stops_cleanly_and_keeps_what_came() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    wait_until(|| !server.requests().is_empty());
+    wait_until(PATIENCE, || !server.requests().is_empty());
     std::thread::sleep(Duration::from_millis(300));
     let started = Instant::now();
     signal(&child, "-INT");
@@ -349,24 +355,4 @@ fn a_stored_run_replays_without_a_server() {
     );
     let missing = replay(&file, "walk", 1.0).unwrap_err();
     assert!(missing.message.contains("\"talk\""), "{missing}");
-}
-
-fn wait_until(mut done: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !done() {
-        assert!(
-            started.elapsed() < Duration::from_secs(20),
-            "it takes too long"
-        );
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-#[cfg(unix)]
-fn signal(child: &Child, name: &str) {
-    let status = Command::new("kill")
-        .args([name, &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(status.success());
 }

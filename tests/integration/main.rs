@@ -17,6 +17,7 @@ mod import;
 mod import_rule;
 mod messages;
 mod models;
+mod process;
 mod pty;
 mod report;
 mod retrieval;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,9 +12,15 @@ use medrgb::data::store::{FILE_NAME, ReplyRecord, Store};
 use medrgb::domain::plan::{ConditionKey, is_counted_reply};
 use serde_json::{Value, json};
 
+#[cfg(unix)]
+use crate::process::signal;
+use crate::process::wait_until;
 use crate::sse_server::{Request, Script, Server};
 
 const KEY: &str = "sk-test-0123456789abcdef";
+
+/// The longest that anything is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Questions of the dataset.
 const QUESTIONS: usize = 25;
@@ -196,26 +202,6 @@ fn replies(records: &[ReplyRecord]) -> BTreeMap<String, String> {
     found
 }
 
-fn wait_until(mut done: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !done() {
-        assert!(
-            started.elapsed() < Duration::from_secs(60),
-            "it takes too long"
-        );
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-#[cfg(unix)]
-fn signal(child: &Child, name: &str) {
-    let status = Command::new("kill")
-        .args([name, &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(status.success());
-}
-
 #[test]
 fn a_sweep_with_faults_of_every_kind_ends_with_one_reply_each() {
     let place = Place::new();
@@ -325,7 +311,7 @@ fn killed_sweeps_go_on_and_ask_nothing_twice() {
             .spawn()
             .unwrap();
         let moment = 1 + (hash((seed, kill)) % 30) as usize;
-        wait_until(|| {
+        wait_until(PATIENCE, || {
             server.requests().len() >= before + moment || child.try_wait().unwrap().is_some()
         });
         std::thread::sleep(Duration::from_micros(hash((seed, kill, "more")) % 20_000));
@@ -365,7 +351,7 @@ fn a_run_in_use_is_refused_and_free_again_after_a_kill() {
     let place = Place::new();
     let server = Server::start(vec![Script::stream().drip("tick ", 20)]);
     let mut child = place.sweep(&server, "night", &[]).spawn().unwrap();
-    wait_until(|| !server.requests().is_empty());
+    wait_until(PATIENCE, || !server.requests().is_empty());
     let (code, answer, err) = finish(place.sweep(&server, "night", &[]));
     assert_eq!((code, answer), (Some(1), Value::Null), "{err}");
     assert!(err.contains("\"night\" is in use"), "{err}");
@@ -390,7 +376,7 @@ fn ctrl_c_once_finishes_what_is_under_way() {
         .sweep(&server, "night", &["--concurrency", "6"])
         .spawn()
         .unwrap();
-    wait_until(|| server.requests().len() == 6);
+    wait_until(PATIENCE, || server.requests().len() == 6);
     signal(&child, "-INT");
     let (code, answer, err) = read(child.wait_with_output().unwrap());
     assert_eq!(code, Some(1), "{err}");
@@ -409,7 +395,7 @@ fn ctrl_c_twice_stops_at_once_and_what_came_is_asked_again() {
         .sweep(&server, "night", &["--concurrency", "3"])
         .spawn()
         .unwrap();
-    wait_until(|| server.requests().len() == 3);
+    wait_until(PATIENCE, || server.requests().len() == 3);
     std::thread::sleep(Duration::from_millis(200));
     signal(&child, "-INT");
     std::thread::sleep(Duration::from_millis(300));

@@ -6,16 +6,15 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
-use crate::cli::common::{Environment, model_failure, note, say, say_json, templates, write_out};
+use crate::cli::chat::{ModelArgs, runtime};
+use crate::cli::common::{Environment, note, say, say_json, templates, write_out};
 use crate::cli::condition::{ConditionArgs, instance_failure};
-use crate::config::HOTTEST;
 use crate::data::store::{ReplyRecord, Store};
 use crate::domain::text::{clean, collapse};
 use crate::engine::ask::{AskEvent, AskRequest, ask};
 use crate::engine::instance::instance;
-use crate::engine::models::{open_model, store_file};
-use crate::model::select::sampling;
-use crate::model::{BackendKind, ChatModel, Sampling};
+use crate::engine::models::store_file;
+use crate::model::{BackendKind, ChatModel};
 
 mod show;
 
@@ -36,21 +35,9 @@ pub struct Args {
     #[command(flatten)]
     pub condition: ConditionArgs,
 
-    /// A name of the config, openai:MODEL, embedded[:NAME|:FILE.gguf] or replay:RUN
-    #[arg(long, short = 'm', value_name = "MODEL")]
-    pub model: Option<String>,
-
-    /// Address of an OpenAI-compatible server, such as http://localhost:8000/v1
-    #[arg(long, value_name = "URL")]
-    pub base_url: Option<String>,
-
-    /// Most tokens of the reply
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_tokens: Option<u32>,
-
-    /// Sampling temperature; 0 is greedy
-    #[arg(long, value_name = "T", value_parser = temperature, allow_negative_numbers = true)]
-    pub temperature: Option<f64>,
+    /// Which model is asked, and how.
+    #[command(flatten)]
+    pub chat: ModelArgs,
 
     /// Name of the run that the reply is stored under
     #[arg(long, value_name = "NAME", default_value = "ask", value_parser = run_name)]
@@ -63,13 +50,6 @@ pub struct Args {
     /// Print one JSON object at the end and nothing else
     #[arg(long)]
     pub json: bool,
-}
-
-pub(super) fn temperature(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if (0.0..=HOTTEST).contains(&value) => Ok(value),
-        _ => Err(format!("a number from 0 to {HOTTEST} is expected")),
-    }
 }
 
 pub(super) fn run_name(text: &str) -> Result<String, String> {
@@ -87,11 +67,7 @@ pub(super) fn run_name(text: &str) -> Result<String, String> {
 pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     let request = request(&args, environment)?;
     let model = Arc::clone(&request.model);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::Failed(format!("the runtime can't be started: {error}")))?;
+    let runtime = runtime()?;
     let cancel = CancellationToken::new();
     let mut screen = Screen::new(args.json, cancel.clone());
     let record = runtime.block_on(async {
@@ -106,7 +82,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     });
     screen.finish()?;
     let record = record.map_err(Failure::Failed)?;
-    let cost = show::cost(&record, name_of(&args, environment), environment);
+    let cost = show::cost(&record, args.chat.name(environment), environment);
     match args.json {
         true => say_json(&show::json(&record, cost))?,
         false => say(&show::text(&record, model.identity(), cost))?,
@@ -125,23 +101,16 @@ fn request(args: &Args, environment: &Environment) -> Result<AskRequest, Failure
     let dataset = args.condition.open_dataset()?;
     let instance = instance(&dataset, &templates, &args.condition.question, &condition)
         .map_err(|error| instance_failure(error, &dataset))?;
-    let name = name_of(args, environment);
-    let model = open_model(name, args.base_url.as_deref(), config, &environment.paths)
-        .map_err(model_failure)?;
+    let model = args.chat.open(environment)?;
     let store = match args.no_store || is_replay(model.as_ref()) {
         true => None,
         false => Some(open_store(environment)?),
     };
-    let general = sampling(name, config);
     Ok(AskRequest {
         instance,
         dataset: (dataset.name.clone(), dataset.fingerprint.clone()),
         model,
-        sampling: Sampling {
-            max_tokens: args.max_tokens.unwrap_or(general.max_tokens),
-            temperature: args.temperature.unwrap_or(general.temperature),
-            ..general
-        },
+        sampling: args.chat.sampling(environment),
         run: args.run.clone(),
         store,
     })
@@ -159,10 +128,6 @@ fn open_store(environment: &Environment) -> Result<Store, Failure> {
             "{error}; --no-store asks without storing the reply"
         ))
     })
-}
-
-fn name_of<'a>(args: &'a Args, environment: &'a Environment) -> &'a str {
-    args.model.as_deref().unwrap_or(&environment.config.model)
 }
 
 /// Cancels on Ctrl-C and, on Unix, when the process is told to end.

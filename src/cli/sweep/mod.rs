@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::cli::Failure;
-use crate::cli::ask::{run_name, temperature};
+use crate::cli::ask::run_name;
 use crate::cli::audit::{Cost, left_out};
-use crate::cli::common::{Environment, model_failure, note, say_json, templates, write_out};
+use crate::cli::chat::{ModelArgs, runtime};
+use crate::cli::common::{Environment, note, say_json, templates, write_out};
 use crate::cli::condition::open_dataset;
 use crate::cli::grid::GridArgs;
 use crate::cli::progress::Line;
@@ -16,10 +17,8 @@ use crate::config::ModelConfig;
 use crate::data::store::{RunLock, Store};
 use crate::domain::plan::Conditions;
 use crate::domain::text::clean;
-use crate::engine::models::{open_model, store_file};
+use crate::engine::models::store_file;
 use crate::engine::sweep::{Control, Ended, Plan, Stopped, Summary, Sweep, drive, plan, summarise};
-use crate::model::Sampling;
-use crate::model::select::sampling;
 
 mod progress;
 mod show;
@@ -46,21 +45,9 @@ pub struct Args {
     #[command(flatten)]
     pub grid: GridArgs,
 
-    /// A name of the config, openai:MODEL, embedded[:NAME|:FILE.gguf] or replay:RUN
-    #[arg(long, short = 'm', value_name = "MODEL")]
-    pub model: Option<String>,
-
-    /// Address of an OpenAI-compatible server, such as http://localhost:8000/v1
-    #[arg(long, value_name = "URL")]
-    pub base_url: Option<String>,
-
-    /// Most tokens of a reply
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_tokens: Option<u32>,
-
-    /// Sampling temperature; 0 is greedy
-    #[arg(long, value_name = "T", value_parser = temperature, allow_negative_numbers = true)]
-    pub temperature: Option<f64>,
+    /// Which model is asked, and how.
+    #[command(flatten)]
+    pub chat: ModelArgs,
 
     /// The most calls at a time, 1 to 4096 (embedded models: always 1)
     #[arg(long, short = 'c', value_name = "C", default_value_t = CONCURRENCY, value_parser = clap::value_parser!(u16).range(1..=4096))]
@@ -91,7 +78,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     let conditions = args.grid.conditions()?;
     let sweep = prepare(&args, &conditions, environment)?;
     let path = store_file(&environment.paths);
-    let price = environment.config.models.get(name_of(&args, environment));
+    let price = environment.config.models.get(args.chat.name(environment));
     if args.dry_run {
         let store = match path.exists() {
             true => Some(Store::open(&path).map_err(Failure::failed)?),
@@ -137,10 +124,6 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     verdict(&sweep, &ended, &summary)
 }
 
-fn name_of<'a>(args: &'a Args, environment: &'a Environment) -> &'a str {
-    args.model.as_deref().unwrap_or(&environment.config.model)
-}
-
 /// Everything that the sweep needs; fails before any model is called.
 fn prepare(
     args: &Args,
@@ -150,10 +133,7 @@ fn prepare(
     let config = &environment.config;
     let templates = templates(config.prompts.as_ref())?;
     let dataset = open_dataset(args.grid.dataset.as_deref())?;
-    let name = name_of(args, environment);
-    let model = open_model(name, args.base_url.as_deref(), config, &environment.paths)
-        .map_err(model_failure)?;
-    let general = sampling(name, config);
+    let model = args.chat.open(environment)?;
     Ok(Sweep {
         run: match &args.run {
             Some(run) => run.clone(),
@@ -162,11 +142,7 @@ fn prepare(
         dataset: Arc::new(dataset),
         templates: Arc::new(templates),
         model,
-        sampling: Sampling {
-            max_tokens: args.max_tokens.unwrap_or(general.max_tokens),
-            temperature: args.temperature.unwrap_or(general.temperature),
-            ..general
-        },
+        sampling: args.chat.sampling(environment),
         conditions: conditions.kept.clone(),
         questions: args.grid.questions(),
         concurrency: usize::from(args.concurrency),
@@ -248,11 +224,7 @@ fn ask_all(
     store: &Store,
     price: Option<&ModelConfig>,
 ) -> Result<Ended, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::Failed(format!("the runtime can't be started: {error}")))?;
+    let runtime = runtime()?;
     let control = Control::default();
     let mut screen = progress::Screen::new(price);
     let ended = runtime.block_on(async {

@@ -61,15 +61,7 @@ fn read_file(sink: &mut Sink<'_>, path: &Path, several: bool) -> Result<(), Impo
     let mut seen: HashSet<u64> = HashSet::new();
     let mut filters = 0_usize;
     let mut lines = sink.lines(path)?;
-    loop {
-        let next = lines.next_line().map_err(|error| {
-            ImportError::Failed(format!("{} can't be read ({error})", path.display()))
-        })?;
-        let Some((number, line)) = next else {
-            break;
-        };
-        sink.look()?;
-        let place = format!("{}, line {number}", path.display());
+    while let Some((place, line)) = sink.next_line(&mut lines, path)? {
         let sample = match line {
             Line::Text(text) => json_object(text),
             Line::Bad(why) => Err(why),

@@ -249,22 +249,11 @@ fn predictions(
     questions: Questions<'_>,
 ) -> Result<(), ImportError> {
     let mut lines = sink.lines(path)?;
-    loop {
-        let next = lines.next_line().map_err(|error| {
-            ImportError::Failed(format!("{} can't be read ({error})", path.display()))
-        })?;
-        let Some((number, line)) = next else {
-            return Ok(());
-        };
-        sink.look()?;
+    while let Some((place, line)) = sink.next_line(&mut lines, path)? {
         let read = table::prediction(line);
-        take(
-            sink,
-            &format!("{}, line {number}", path.display()),
-            read,
-            questions,
-        )?;
+        take(sink, &place, read, questions)?;
     }
+    Ok(())
 }
 
 /// One `test_ID.json`.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::data::dataset::record::kind;
 use crate::data::import::entry::Entry;
 use crate::data::import::sink::Sink;
-use crate::data::import::walk::{Step, walk};
+use crate::data::import::walk::members;
 use crate::data::import::{ImportError, files, stem};
 use crate::domain::passage::Document;
 use crate::domain::question::{Choice, Question};
@@ -33,28 +33,18 @@ pub(super) fn read(sink: &mut Sink<'_>) -> Result<(), ImportError> {
 
 fn read_file(sink: &mut Sink<'_>, path: &Path) -> Result<(), ImportError> {
     let reader = sink.open(path)?;
-    walk(
-        reader,
-        &|trail| {
-            if trail.is_empty() {
-                Step::Into
-            } else {
-                Step::Take
+    members(reader, &mut |trail, value| {
+        sink.look()?;
+        let id = trail.first().map_or("", String::as_str);
+        let place = format!("{}, question \"{id}\"", path.display(), id = short(id));
+        match entry(id, &value) {
+            Ok(mut entry) => sink.question(&place, &mut entry),
+            Err(fault) => {
+                sink.bad(&place, &fault);
+                Ok(())
             }
-        },
-        &mut |trail, value| {
-            sink.look()?;
-            let id = trail.first().map_or("", String::as_str);
-            let place = format!("{}, question \"{id}\"", path.display(), id = short(id));
-            match entry(id, &value) {
-                Ok(mut entry) => sink.question(&place, &mut entry),
-                Err(fault) => {
-                    sink.bad(&place, &fault);
-                    Ok(())
-                }
-            }
-        },
-    )
+        }
+    })
     .or_else(|error| sink.broken(path, error))
 }
 

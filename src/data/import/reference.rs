@@ -18,7 +18,7 @@ use crate::data::import::mapping::{
 use crate::data::import::replies::GivenReply;
 use crate::data::import::rows::json_object;
 use crate::data::import::sink::Sink;
-use crate::data::import::walk::{Step, walk};
+use crate::data::import::walk::members;
 use crate::data::import::{ImportError, files, stem};
 use crate::data::source::Line;
 use crate::domain::context::{
@@ -146,11 +146,7 @@ fn dataset(
     sink.begin_set(&name, false)?;
     for path in questions {
         let mut lines = sink.lines(path)?;
-        while let Some((number, line)) = lines.next_line().map_err(|error| {
-            ImportError::Failed(format!("{} can't be read ({error})", path.display()))
-        })? {
-            sink.look()?;
-            let place = format!("{}, line {number}", path.display());
+        while let Some((place, line)) = sink.next_line(&mut lines, path)? {
             let row = match line {
                 Line::Text(text) => json_object(text),
                 Line::Bad(why) => Err(why),
@@ -172,37 +168,27 @@ fn dataset(
 
 fn read_groups(sink: &mut Sink<'_>, path: &Path, groups: &mut Groups) -> Result<(), ImportError> {
     let reader = sink.open(path)?;
-    walk(
-        reader,
-        &|trail| {
-            if trail.is_empty() {
-                Step::Into
-            } else {
-                Step::Take
+    members(reader, &mut |trail, value| {
+        sink.look()?;
+        let id = trail.first().cloned().unwrap_or_default();
+        match value {
+            Value::Array(items) => {
+                // The code saves an empty object where its model's reply could not be read.
+                let filled = items
+                    .into_iter()
+                    .filter(|item| item.as_object().is_none_or(|item| !item.is_empty()));
+                groups.entry(id).or_default().extend(filled);
             }
-        },
-        &mut |trail, value| {
-            sink.look()?;
-            let id = trail.first().cloned().unwrap_or_default();
-            match value {
-                Value::Array(items) => {
-                    // The code saves an empty object where its model's reply could not be read.
-                    let filled = items
-                        .into_iter()
-                        .filter(|item| item.as_object().is_none_or(|item| !item.is_empty()));
-                    groups.entry(id).or_default().extend(filled);
-                }
-                other => {
-                    let found = crate::data::dataset::record::kind(&other);
-                    sink.bad(
-                        &format!("{}, question \"{id}\"", path.display(), id = short(&id)),
-                        &format!("expected a list of records, found {found}"),
-                    );
-                }
+            other => {
+                let found = crate::data::dataset::record::kind(&other);
+                sink.bad(
+                    &format!("{}, question \"{id}\"", path.display(), id = short(&id)),
+                    &format!("expected a list of records, found {found}"),
+                );
             }
-            Ok(())
-        },
-    )
+        }
+        Ok(())
+    })
     .or_else(|error| sink.broken(path, error))
 }
 
@@ -236,28 +222,18 @@ fn replies(sink: &mut Sink<'_>, paths: &[PathBuf], dataset: &Dataset) -> Result<
         let scenario = scenario_of(path);
         let mut number = 0;
         let reader = sink.open(path)?;
-        walk(
-            reader,
-            &|trail| {
-                if trail.is_empty() {
-                    Step::Into
-                } else {
-                    Step::Take
+        members(reader, &mut |_, value| {
+            sink.look()?;
+            number += 1;
+            let place = format!("{}, record {number}", path.display());
+            match prediction(&value, scenario, dataset, &documents) {
+                Ok((at, given)) => sink.reply(&dataset.questions[at], given),
+                Err(fault) => {
+                    sink.bad(&place, &fault);
+                    Ok(())
                 }
-            },
-            &mut |_, value| {
-                sink.look()?;
-                number += 1;
-                let place = format!("{}, record {number}", path.display());
-                match prediction(&value, scenario, dataset, &documents) {
-                    Ok((at, given)) => sink.reply(&dataset.questions[at], given),
-                    Err(fault) => {
-                        sink.bad(&place, &fault);
-                        Ok(())
-                    }
-                }
-            },
-        )
+            }
+        })
         .or_else(|error| sink.broken(path, error))?;
     }
     sink.note("the reference code collapses white space in replies before it saves them");

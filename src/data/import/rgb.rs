@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::data::import::entry::{Entry, scalar_text};
 use crate::data::import::rows::json_object;
 use crate::data::import::sink::Sink;
-use crate::data::import::walk::{Step, walk};
+use crate::data::import::walk::members;
 use crate::data::import::{ImportError, files, stem};
 use crate::data::source::Line;
 use crate::domain::passage::{Counterfactual, Document, SubQuestion};
@@ -41,32 +41,22 @@ fn read_file(sink: &mut Sink<'_>, path: &Path) -> Result<(), ImportError> {
     let is_list = super::guess::first_byte(&mut reader) == Some(b'[');
     let mut number = 0;
     if is_list {
-        return walk(
-            reader,
-            &|trail| {
-                if trail.is_empty() {
-                    Step::Into
-                } else {
-                    Step::Take
-                }
-            },
-            &mut |_, value| {
-                number += 1;
-                let record = match value {
-                    Value::Object(record) => Ok(record),
-                    other => Err(format!(
-                        "expected an object, found {}",
-                        crate::data::dataset::record::kind(&other)
-                    )),
-                };
-                take(
-                    sink,
-                    &format!("{}, record {number}", path.display()),
-                    record,
-                    number,
-                )
-            },
-        )
+        return members(reader, &mut |_, value| {
+            number += 1;
+            let record = match value {
+                Value::Object(record) => Ok(record),
+                other => Err(format!(
+                    "expected an object, found {}",
+                    crate::data::dataset::record::kind(&other)
+                )),
+            };
+            take(
+                sink,
+                &format!("{}, record {number}", path.display()),
+                record,
+                number,
+            )
+        })
         .or_else(|error| sink.broken(path, error));
     }
     let mut lines = crate::data::source::Lines::new(reader);

@@ -17,15 +17,7 @@ pub(super) fn read(sink: &mut Sink<'_>) -> Result<(), ImportError> {
     for path in &found {
         let mut open: Option<String> = None;
         let mut lines = sink.lines(path)?;
-        loop {
-            let next = lines.next_line().map_err(|error| {
-                ImportError::Failed(format!("{} can't be read ({error})", path.display()))
-            })?;
-            let Some((number, line)) = next else {
-                break;
-            };
-            sink.look()?;
-            let place = format!("{}, line {number}", path.display());
+        while let Some((place, line)) = sink.next_line(&mut lines, path)? {
             let mut record = match record(line) {
                 Ok(record) => record,
                 Err(fault) => {

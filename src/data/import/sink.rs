@@ -17,7 +17,7 @@ use crate::data::import::{
     ImportError, Kind, PROBLEMS_LISTED, Progress, Report, Request, RunReport, SetReport, kinds,
     stem,
 };
-use crate::data::source::{self, Lines, Position};
+use crate::data::source::{self, Line, Lines, Position};
 use crate::data::store::{Bulk, ReplyRecord};
 use crate::domain::question::Question;
 use crate::domain::text::short;
@@ -108,6 +108,22 @@ impl<'a> Sink<'a> {
     /// Opens a file to be read line by line.
     pub(super) fn lines(&mut self, path: &Path) -> Result<Lines, ImportError> {
         Ok(Lines::new(self.open(path)?))
+    }
+
+    /// The next line of a file with its place in words; `None` at the end.
+    pub(super) fn next_line<'l>(
+        &mut self,
+        lines: &'l mut Lines,
+        path: &Path,
+    ) -> Result<Option<(String, Line<'l>)>, ImportError> {
+        let next = lines.next_line().map_err(|error| {
+            ImportError::Failed(format!("{} can't be read ({error})", path.display()))
+        })?;
+        let Some((number, line)) = next else {
+            return Ok(None);
+        };
+        self.look()?;
+        Ok(Some((format!("{}, line {number}", path.display()), line)))
     }
 
     /// Says that the file opened last will be opened again from its beginning.

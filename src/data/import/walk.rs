@@ -24,6 +24,18 @@ pub(super) enum Step {
 /// Where a value stands: keys and positions (from 0, as text) from the top.
 pub(super) type Trail = [String];
 
+/// Hands out the members of the list or object that the document is, one at a time; otherwise as [`walk`].
+pub(super) fn members(
+    reader: impl Read,
+    take: &mut dyn FnMut(&Trail, Value) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    let choose = |trail: &Trail| match trail {
+        [] => Step::Into,
+        _ => Step::Take,
+    };
+    walk(reader, &choose, take)
+}
+
 /// Walks through a document. `choose` says what to do with the value at a place, `take` gets the wanted ones
 /// in document order. Of a key that stands twice in an object the values come one after the other.
 ///

@@ -236,11 +236,7 @@ impl ListReader<'_> {
         if self.says_all(bare, depth) {
             return;
         }
-        let mut end = key.len().min(MAX_LIST);
-        while !key.is_char_boundary(end) {
-            end -= 1;
-        }
-        self.parts(&key[..end]);
+        self.parts(&key[..key.floor_char_boundary(MAX_LIST)]);
     }
 
     /// "All", with or without exceptions.

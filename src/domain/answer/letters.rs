@@ -248,11 +248,7 @@ pub(super) fn own_sentence<'t>(first: char, text: &'t str, options: &Options<'_>
 
 /// The beginning of a text up to the end of its sentence, at most about 200 bytes.
 fn first_words(text: &str) -> &str {
-    let mut end = text.len().min(200);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    let text = &text[..end];
+    let text = &text[..text.floor_char_boundary(200)];
     let stop = text.find([';', '\n']).unwrap_or(text.len());
     let stop = text[..stop].find(". ").unwrap_or(stop);
     let joined = [" or ", " and "]

@@ -5,10 +5,7 @@ use super::statements::Statement;
 
 /// Where the sentence around `at` begins, at most about 300 bytes before it.
 fn sentence_start(text: &str, at: usize) -> usize {
-    let mut from = at.saturating_sub(300);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
+    let from = text.ceil_char_boundary(at.saturating_sub(300));
     let before = &text[from..at];
     let stop = [". ", "! ", "? ", "; ", "\n"]
         .iter()
@@ -105,12 +102,8 @@ fn is_question(text: &str, at: usize) -> bool {
 
 /// The beginning of a text up to its line end, at most about 400 bytes.
 pub(super) fn first_line(text: &str) -> &str {
-    let mut length = text.len().min(400);
-    while !text.is_char_boundary(length) {
-        length -= 1;
-    }
-    let text = &text[..length];
-    &text[..text.find('\n').unwrap_or(length)]
+    let text = &text[..text.floor_char_boundary(400)];
+    &text[..text.find('\n').unwrap_or(text.len())]
 }
 
 #[cfg(test)]

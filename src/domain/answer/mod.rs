@@ -258,14 +258,8 @@ fn sources(scan: &Scan<'_>, fields: &Fields) -> Sources {
 
 /// A range on character boundaries of the raw reply.
 fn on_characters(raw: &str, span: Span) -> Span {
-    let mut start = span.start.min(raw.len());
-    while !raw.is_char_boundary(start) {
-        start -= 1;
-    }
-    let mut end = span.end.clamp(start, raw.len());
-    while !raw.is_char_boundary(end) {
-        end += 1;
-    }
+    let start = raw.floor_char_boundary(span.start);
+    let end = raw.ceil_char_boundary(span.end.max(start));
     Span { start, end }
 }
 

@@ -142,11 +142,8 @@ fn weigh(text: &str, all: &[Statement]) -> Option<Read> {
 /// Where the text takes back, right after `end`, what was said before it.
 fn retracted(text: &str, end: usize) -> Option<(usize, usize)> {
     let after = text.get(end..)?;
-    let mut length = after.len().min(300);
-    while !after.is_char_boundary(length) {
-        length -= 1;
-    }
-    let found = RETRACTION.get()?.find(&after[..length])?;
+    let near = &after[..after.floor_char_boundary(300)];
+    let found = RETRACTION.get()?.find(near)?;
     Some((end + found.start(), end + found.end()))
 }
 

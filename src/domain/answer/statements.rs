@@ -215,10 +215,7 @@ fn announced(text: &str, options: &Options<'_>, out: &mut Vec<Statement>) {
 
 /// Whether the options are listed or gone through one by one, instead of an answer being given.
 fn begins_a_list(tail: &str, options: &Options<'_>) -> bool {
-    let mut end = tail.len().min(3000);
-    while !tail.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = tail.floor_char_boundary(3000);
     let mut letters = tail[..end].lines().filter_map(|line| {
         let (letter, rest) = leading_letter(line)?;
         let letter = letter.to_ascii_uppercase();

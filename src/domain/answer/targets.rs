@@ -57,11 +57,7 @@ pub(super) fn target(tail: &str, denied: bool, options: &Options<'_>) -> Option<
     }
     if let Some(letter) = options.beginning(line) {
         let length = lead + options.key(letter).len();
-        let mut end = length.min(line.len());
-        while !line.is_char_boundary(end) {
-            end -= 1;
-        }
-        return strong(Choice::Letter(letter), end);
+        return strong(Choice::Letter(letter), line.floor_char_boundary(length));
     }
     let bare = unwrap(sentence);
     if several_texts(&bare, options) {
@@ -127,10 +123,7 @@ fn denied_target(rest: &str, options: &Options<'_>) -> Option<(Kind, usize)> {
 
 /// Whether a list of the options follows instead of an answer.
 fn lists_options(tail: &str, options: &Options<'_>) -> bool {
-    let mut end = tail.len().min(1000);
-    while !tail.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = tail.floor_char_boundary(1000);
     let mut lines = tail[..end]
         .lines()
         .map(str::trim)

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use crate::domain::answer::Outcome;
 use crate::domain::context::{Mode, Scenario, SourceFilter};
 use crate::domain::report::cell::{Cell, cell};
-use crate::domain::report::interval::{ClusteredInterval, clustered_bootstrap};
 use crate::domain::report::observation::{Observation, counted};
 use crate::domain::report::place::{Place, Places, Series};
 use crate::domain::report::plan::{PLANS, Plan};
@@ -26,8 +25,6 @@ pub struct Options<'a> {
     pub full_contexts: bool,
     /// Models whose names don't tell which of the paper's they are: own name, published name.
     pub same_models: &'a [(String, String)],
-    /// How intervals of rates that pool several items of a question are worked out.
-    pub clustered: ClusteredInterval,
 }
 
 impl<'a> Options<'a> {
@@ -38,7 +35,6 @@ impl<'a> Options<'a> {
             against: false,
             full_contexts: false,
             same_models: &[],
-            clustered: clustered_bootstrap,
         }
     }
 }
@@ -306,7 +302,7 @@ impl<'a> Sorted<'a> {
             return Some(Cell::published(options.paper.figures.get(*found)?.value));
         }
         let members = self.members(self.groups.get(place)?);
-        let mut cell = cell(measure, &members, options.clustered)?;
+        let mut cell = cell(measure, &members)?;
         if options.against
             && let Some(published) = self.published(series, place, measure, options)
         {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::domain::answer::Outcome;
-use crate::domain::report::interval::ClusteredInterval;
+use crate::domain::report::interval::clustered_bootstrap;
 use crate::domain::report::{Measure, Observation};
 use crate::domain::score::Ratio;
 use crate::domain::stats::wilson;
@@ -77,11 +77,7 @@ impl Cell {
 
 /// The cell of a measure over askings under one condition; `None` where the measure applies to none of
 /// the replies (though calls that failed alone still give a cell, so that they are seen).
-pub(super) fn cell(
-    measure: Measure,
-    askings: &[&Observation],
-    clustered: ClusteredInterval,
-) -> Option<Cell> {
+pub(super) fn cell(measure: Measure, askings: &[&Observation]) -> Option<Cell> {
     let mut questions: BTreeMap<(&str, &str), (Ratio, usize)> = BTreeMap::new();
     for asking in askings {
         if let Some(ratio) = measure.of(asking) {
@@ -116,7 +112,7 @@ pub(super) fn cell(
         let ends = (pooled.den > 0.0).then(|| wilson(pooled.num as usize, pooled.den as usize));
         (IntervalKind::Wilson, ends)
     } else {
-        (IntervalKind::Bootstrap, clustered(&clusters))
+        (IntervalKind::Bootstrap, clustered_bootstrap(&clusters))
     };
     let unreadable = askings
         .iter()

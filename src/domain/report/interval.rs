@@ -3,10 +3,6 @@
 use crate::domain::score::Ratio;
 use crate::domain::stats::{Resampling, pooled};
 
-/// An interval at 95 % of the pooled rate of clusters: `(low, high)`, or `None` where there are too few of
-/// them to say anything.
-pub type ClusteredInterval = fn(&[Ratio]) -> Option<(f64, f64)>;
-
 /// A report has hundreds of cells, so fewer draws than for a comparison; the same for every rate, so that
 /// rates over the same questions vary together.
 const DRAWS: Resampling = Resampling {

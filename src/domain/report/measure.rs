@@ -67,13 +67,10 @@ impl Measure {
     /// Whether it is one yes or no per reply, so that Wilson's interval fits; the others pool items that
     /// hang together within a question.
     pub fn is_over_replies(self) -> bool {
-        matches!(
-            self,
-            Measure::Coverage
-                | Measure::Of(
-                    Metric::MainAccuracy | Metric::InsufficientRate | Metric::AccuracyWhenAnswered
-                )
-        )
+        match self {
+            Measure::Coverage => true,
+            Measure::Of(metric) => metric.is_over_questions(),
+        }
     }
 
     /// Numerator and denominator in one reply; `None` where the measure does not apply to it.
@@ -102,25 +99,7 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_metrics() {
-        for metric in [
-            Metric::MainAccuracy,
-            Metric::InsufficientRate,
-            Metric::AccuracyWhenAnswered,
-            Metric::NoiseDetectionAccuracy,
-            Metric::NoiseDetectionLabelled,
-            Metric::NoiseRecall,
-            Metric::NoisePrecision,
-            Metric::SignalRecall,
-            Metric::SubExactMatch,
-            Metric::SubExactMatchSquad,
-            Metric::SubTokenF1,
-            Metric::SubJudgeScore,
-            Metric::AttributionAccuracy,
-            Metric::FactualErrorDetection,
-            Metric::AdversarialRecall,
-            Metric::FalseAlarmRate,
-            Metric::MisinformationAdopted,
-        ] {
+        for metric in Metric::ALL {
             let json = serde_json::to_value(metric).unwrap();
             assert_eq!(json.as_str(), Some(Measure::Of(metric).name()));
         }

@@ -152,7 +152,7 @@ fn raw(app: &App, reply: &ReplyState, flow: &mut Flow) {
 }
 
 /// A named part: the name at the left, wrapped text beside it.
-fn part(app: &App, flow: &mut Flow, name: &str, pieces: &[(String, Tone)]) {
+pub(super) fn part(app: &App, flow: &mut Flow, name: &str, pieces: &[(String, Tone)]) {
     let pieces = pieces.iter().map(|(text, tone)| (text.as_str(), *tone));
     if flow.width() < 40 {
         // Too narrow for two columns: the name leads the text.

@@ -1,7 +1,5 @@
 //! Why the scores are what they are: the rule, the words it was read from, the right answer.
 
-use std::rc::Rc;
-
 use ratatui::text::Line;
 
 use crate::domain::answer::{ParsedReply, Span};
@@ -17,13 +15,9 @@ use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::chrome::span;
 use crate::tui::view::documents::{right_mark, role_mark};
-use crate::tui::view::reply::outcome_words;
+use crate::tui::view::reply::{outcome_words, part};
 use crate::tui::widgets::flow::Flow;
 use crate::tui::widgets::line::one_line;
-use crate::tui::widgets::text::Rich;
-
-/// Width of the names at the left.
-const NAME: u16 = 12;
 
 /// Bytes of the raw reply shown before and after the words that decided.
 const AROUND: usize = 60;
@@ -77,15 +71,7 @@ impl Page<'_> {
 
     /// A name and what belongs to it.
     fn row(&self, flow: &mut Flow, name: &str, pieces: &[(String, Tone)]) {
-        let pieces = pieces.iter().map(|(text, tone)| (text.as_str(), *tone));
-        if flow.width() < 40 {
-            let name = format!("{name}: ");
-            let all = [(name.as_str(), Tone::Faint)].into_iter().chain(pieces);
-            return flow.text(&self.app.wraps, Rc::new(Rich::build(all)), 0);
-        }
-        let head = Line::from(span(&self.app.theme, name.to_owned(), Tone::Faint));
-        let rich = Rc::new(Rich::build(pieces));
-        flow.beside(&self.app.wraps, head, NAME, rich);
+        part(self.app, flow, name, pieces);
     }
 
     /// The words of the raw reply at a place, with some of what stands around them.
@@ -325,13 +311,10 @@ fn excerpt(raw: &str, place: Span) -> Option<Vec<(String, Tone)>> {
     let words = place.of(raw).filter(|words| !words.is_empty())?;
     let before = &raw[..place.start];
     let after = &raw[place.end..];
-    let mut from = before.len().saturating_sub(AROUND);
-    while !before.is_char_boundary(from) {
-        from += 1;
-    }
+    let from = before.ceil_char_boundary(before.len().saturating_sub(AROUND));
     let dots = |cut: bool| if cut { "…" } else { "" };
-    let shown = start_of(words, LONGEST);
-    let rest = start_of(after, AROUND);
+    let shown = &words[..words.floor_char_boundary(LONGEST)];
+    let rest = &after[..after.floor_char_boundary(AROUND)];
     Some(vec![
         (
             format!(
@@ -354,15 +337,6 @@ fn excerpt(raw: &str, place: Span) -> Option<Vec<(String, Tone)>> {
             Tone::Faint,
         ),
     ])
-}
-
-/// The start of a text, at most this many bytes, whole characters.
-fn start_of(text: &str, bytes: usize) -> &str {
-    let mut end = bytes.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 /// White space collapsed, with one space kept at the ends where there was some.
