@@ -283,6 +283,22 @@ fn places_are_right(raw: &str, reply: &ParsedReply, content: &Content, style: St
     }
 }
 
+#[test]
+fn what_looks_like_an_object_inside_an_escaped_one_is_text() {
+    // Found by the property below.
+    let object = json!({
+        "sub_3": {"question": "", "answer": "{““,'", "doc_id": "DOC_1"},
+        "main": {"step_by_step_thinking": "', 'answer_choice': 'C'", "answer_choice": "B"},
+    });
+    let text = serde_json::to_string(&object.to_string()).unwrap();
+    let reply = parse(&text, &shape(Scenario::Integration), Ending::Complete);
+    assert_eq!(
+        (reply.outcome, reply.answer),
+        (Outcome::Answered, Some('B'))
+    );
+    assert_eq!(reply.reasoning.as_deref(), Some("', 'answer_choice': 'C'"));
+}
+
 proptest! {
     #[test]
     fn what_is_written_is_read(content in contents(), style in prop::sample::select(STYLES.to_vec())) {

@@ -26,6 +26,8 @@ pub(super) struct Scan<'a> {
     pub prose: Mapped,
     /// Objects with at least one key of a schema, in order.
     pub objects: Vec<Found>,
+    /// Where the first of them begins.
+    first: Option<usize>,
     /// Repairs.
     pub notes: Vec<&'static str>,
 }
@@ -39,14 +41,22 @@ impl<'a> Scan<'a> {
     pub(super) fn with(raw: &'a str, is_ours: fn(&Map<String, Value>) -> bool) -> Scan<'a> {
         let scan = Scan::read(Cow::Borrowed(raw), is_ours);
         // An object whose quotes are all escaped: JSON inside a JSON text.
-        if scan.objects.is_empty() && escaped_object(raw) {
-            let unescaped = unescape(raw);
-            let mut again = Scan::read(Cow::Owned(unescaped.text.clone()), is_ours);
-            if !again.objects.is_empty() {
-                again.notes.push("escaped JSON");
-                again.unescaped = Some(unescaped);
-                return again;
-            }
+        let Some(at) = escaped_object(raw) else {
+            return scan;
+        };
+        if scan.first.is_some_and(|first| first < at) {
+            return scan;
+        }
+        let unescaped = unescape(raw);
+        let mut again = Scan::read(Cow::Owned(unescaped.text.clone()), is_ours);
+        // What was found inside of it is no object of the reply where it is one itself.
+        let begins_there = again
+            .first
+            .is_some_and(|first| unescaped.source(first, first + 1).start == at);
+        if begins_there || (scan.objects.is_empty() && !again.objects.is_empty()) {
+            again.notes.push("escaped JSON");
+            again.unescaped = Some(unescaped);
+            return again;
         }
         scan
     }
@@ -100,6 +110,7 @@ impl<'a> Scan<'a> {
             self.take_prose(raw, plain_from, at);
             pos = found.end;
             plain_from = pos;
+            self.first.get_or_insert(at);
             self.objects.push(found);
         }
         self.take_prose(raw, plain_from, raw.len());
@@ -126,6 +137,7 @@ impl<'a> Scan<'a> {
             // The opening tag stood in the prompt: all before it is hidden.
             let prose = std::mem::take(&mut self.prose);
             self.objects.clear();
+            self.first = None;
             self.hide(&prose.text);
             self.note("a hidden block without its opening tag");
             return tag.end;
@@ -240,11 +252,12 @@ fn closing_tag(text: &str, name: &str) -> Option<(usize, usize)> {
     None
 }
 
-/// Whether an object with escaped quotes stands in the text.
-fn escaped_object(raw: &str) -> bool {
+/// Where an object with escaped quotes begins in the text.
+fn escaped_object(raw: &str) -> Option<usize> {
     raw.match_indices('{')
         .take(MAX_FALSE_STARTS)
-        .any(|(at, _)| {
+        .map(|(at, _)| at)
+        .find(|at| {
             let rest = raw[at + 1..].trim_start().trim_start_matches("\\n");
             rest.trim_start().starts_with("\\\"")
         })
