@@ -14,7 +14,7 @@ use crate::data::dataset::Dataset;
 use crate::domain::text::{clean, collapse};
 use crate::retrieval::{
     CorpusDocument, EncoderFolders, EncoderSummary, Found, Hit, Method, NO_ENCODER, Retriever,
-    SearchTiming,
+    Search, SearchTiming,
 };
 
 /// Arguments of `medrgb search`.

@@ -19,7 +19,7 @@ use crate::data::dataset::Dataset;
 use crate::engine::job::JobId;
 use crate::retrieval::{
     BuildProgress, CorpusDocument, EncoderFolders, Found, IndexInfo, Method, RetrievalError,
-    Retriever, recall_of,
+    Retriever, Search, recall_of,
 };
 
 /// Above this many documents a scan at every key press would be felt: recall is then not measured live.

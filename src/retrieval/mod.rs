@@ -85,6 +85,33 @@ pub struct Found {
     pub query_embedding: Option<Vec<f32>>,
 }
 
+/// What answers queries, wherever its documents lie: in memory ([`Retriever`]), in an index folder, in a
+/// remote store. Blocking; never call it on an async runtime's thread.
+pub trait Search: Send + Sync {
+    /// What is searched, and with which encoder.
+    fn info(&self) -> IndexInfo;
+
+    /// The `k` best documents by each method; the query is encoded once. A query of white space finds
+    /// nothing.
+    fn search_all(
+        &self,
+        query: &str,
+        methods: &[Method],
+        k: usize,
+    ) -> Vec<(Method, Result<Found, RetrievalError>)>;
+
+    /// The `k` best documents by one method.
+    ///
+    /// # Errors
+    /// [`RetrievalError`] where the method needs an encoder and there is none, or searching fails.
+    fn search(&self, query: &str, method: Method, k: usize) -> Result<Found, RetrievalError> {
+        match self.search_all(query, &[method], k).pop() {
+            Some((_, result)) => result,
+            None => Err(RetrievalError("no method to search with was given".into())),
+        }
+    }
+}
+
 /// Progress of building an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildProgress {

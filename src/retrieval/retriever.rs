@@ -18,7 +18,7 @@ use crate::retrieval::sealed::{self, Key, Opened};
 use crate::retrieval::vector::{Hnsw, HnswOptions};
 use crate::retrieval::{
     BuildProgress, CorpusDocument, EncoderFolders, EncoderSummary, Found, Hit, IndexInfo, Method,
-    RetrievalError, SearchTiming,
+    RetrievalError, Search, SearchTiming,
 };
 
 /// Said where there is no encoder.
@@ -167,24 +167,6 @@ impl Retriever {
         }))
     }
 
-    /// What the index is made of.
-    pub fn info(&self) -> IndexInfo {
-        let notice = match &self.dense {
-            None => Some(NO_ENCODER.to_owned()),
-            Some(dense) if dense.summary.stand_in => Some(format!(
-                "{} stands in for MedCPT, whose weights are not here; results differ from MedCPT's",
-                dense.summary.name
-            )),
-            Some(_) => None,
-        };
-        IndexInfo {
-            documents: self.corpus.documents.len(),
-            encoder: self.dense.as_ref().map(|dense| dense.summary.clone()),
-            recall_at_10: self.dense.as_ref().and_then(|dense| dense.recall),
-            notice,
-        }
-    }
-
     /// What did not go as it should while building (a damaged cache, a full disk), for a log or a note.
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -205,41 +187,6 @@ impl Retriever {
     /// The vector of a document; `None` without an encoder or outside the corpus.
     pub fn embedding(&self, position: usize) -> Option<&[f32]> {
         self.dense.as_ref()?.vectors.row(position)
-    }
-
-    /// The `k` best documents for a query. A query of white space finds nothing.
-    ///
-    /// # Errors
-    /// [`RetrievalError`] where the method needs an encoder and there is none.
-    pub fn search(&self, query: &str, method: Method, k: usize) -> Result<Found, RetrievalError> {
-        match self.search_all(query, &[method], k).pop() {
-            Some((_, result)) => result,
-            None => Err(RetrievalError("no method to search with was given".into())),
-        }
-    }
-
-    /// [`Retriever::search`] with several methods; the query is encoded once, and each list says what its
-    /// encoding took.
-    pub fn search_all(
-        &self,
-        query: &str,
-        methods: &[Method],
-        k: usize,
-    ) -> Vec<(Method, Result<Found, RetrievalError>)> {
-        let blank = query.trim().is_empty();
-        let encoded = match &self.dense {
-            Some(dense) if !blank && methods.iter().any(|&method| needs_encoder(method)) => {
-                Some(encoders::encode_query(&dense.query, query))
-            }
-            _ => None,
-        };
-        methods
-            .iter()
-            .map(|&method| {
-                let result = self.search_encoded(query, method, k, blank, encoded.as_ref());
-                (method, result)
-            })
-            .collect()
     }
 
     fn search_encoded(
@@ -323,6 +270,48 @@ impl Retriever {
                 content: document.content.clone(),
                 score: scored.score,
                 rank: index + 1,
+            })
+            .collect()
+    }
+}
+
+impl Search for Retriever {
+    fn info(&self) -> IndexInfo {
+        let notice = match &self.dense {
+            None => Some(NO_ENCODER.to_owned()),
+            Some(dense) if dense.summary.stand_in => Some(format!(
+                "{} stands in for MedCPT, whose weights are not here; results differ from MedCPT's",
+                dense.summary.name
+            )),
+            Some(_) => None,
+        };
+        IndexInfo {
+            documents: self.corpus.documents.len(),
+            encoder: self.dense.as_ref().map(|dense| dense.summary.clone()),
+            recall_at_10: self.dense.as_ref().and_then(|dense| dense.recall),
+            notice,
+        }
+    }
+
+    /// Each list says what encoding the query took.
+    fn search_all(
+        &self,
+        query: &str,
+        methods: &[Method],
+        k: usize,
+    ) -> Vec<(Method, Result<Found, RetrievalError>)> {
+        let blank = query.trim().is_empty();
+        let encoded = match &self.dense {
+            Some(dense) if !blank && methods.iter().any(|&method| needs_encoder(method)) => {
+                Some(encoders::encode_query(&dense.query, query))
+            }
+            _ => None,
+        };
+        methods
+            .iter()
+            .map(|&method| {
+                let result = self.search_encoded(query, method, k, blank, encoded.as_ref());
+                (method, result)
             })
             .collect()
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use medrgb::engine::search::{SearchCorpus, SearchEvent, SearchQuery, SearchService, SearchSetup};
 use medrgb::retrieval::{
-    BuildProgress, CorpusDocument, EncoderFolders, Method, RetrievalError, Retriever,
+    BuildProgress, CorpusDocument, EncoderFolders, Method, RetrievalError, Retriever, Search,
 };
 use medrgb_encoder::BackendChoice;
 
