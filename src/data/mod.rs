@@ -8,5 +8,4 @@ pub mod output;
 pub mod parquet_file;
 pub mod predictions;
 pub mod prompts;
-pub mod source;
 pub mod store;

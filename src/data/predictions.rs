@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::data::dataset::questions::{named, scan};
 use crate::data::dataset::record::{Record, reason};
-use crate::data::source;
+use crate::source;
 use crate::domain::question::Question;
 use crate::domain::text::short;
 

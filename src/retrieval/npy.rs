@@ -22,8 +22,9 @@ pub fn write(out: &mut impl Write, rows: usize, dim: usize, data: &[f32]) -> io:
     Ok(())
 }
 
-/// Magic, version, length and dictionary, padded so that the data starts at a multiple of 64.
-fn header(rows: usize, dim: usize) -> Vec<u8> {
+/// What stands before the numbers: magic, version, length and dictionary, padded so that they start at a multiple
+/// of 64 bytes.
+pub fn header(rows: usize, dim: usize) -> Vec<u8> {
     let mut text =
         format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {dim}), }}");
     let unpadded = MAGIC.len() + 2 + text.len() + 1;

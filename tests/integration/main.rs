@@ -15,6 +15,7 @@ mod encode;
 mod http;
 mod import;
 mod import_rule;
+mod index;
 mod messages;
 mod models;
 mod process;

@@ -17,7 +17,7 @@ use crate::data::import::replies::GivenReply;
 use crate::data::import::rows::json_object;
 use crate::data::import::sink::Sink;
 use crate::data::import::{ImportError, files};
-use crate::data::source::Line;
+use crate::source::Line;
 use crate::domain::question::Question;
 
 /// Reads every log; each is a run of its own, and with `--out` a set of its own.

@@ -10,7 +10,7 @@ use crate::data::export::guard;
 use crate::data::import::sink::Sink;
 use crate::data::import::{ImportError, Kind};
 use crate::data::parquet_file;
-use crate::data::source::{Line, Lines, Position};
+use crate::source::{Line, Lines, Position};
 use crate::domain::plain::json_reason;
 use crate::domain::text::short;
 

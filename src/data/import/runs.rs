@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::data::import::sink::Sink;
 use crate::data::import::{ImportError, files, stem};
-use crate::data::source::Line;
+use crate::source::Line;
 use crate::data::store::{RECORD_VERSION, ReplyRecord};
 use crate::domain::plain::json_reason;
 

@@ -17,7 +17,7 @@ use crate::data::import::{
     ImportError, Kind, PROBLEMS_LISTED, Progress, Report, Request, RunReport, SetReport, kinds,
     stem,
 };
-use crate::data::source::{self, Line, Lines, Position};
+use crate::source::{self, Line, Lines, Position};
 use crate::data::store::{Bulk, ReplyRecord};
 use crate::domain::question::Question;
 use crate::domain::text::short;

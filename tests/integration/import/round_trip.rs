@@ -5,7 +5,7 @@ use medrgb::data::dataset::Dataset;
 use medrgb::data::export::{self, Format};
 use medrgb::data::import::Kind;
 use medrgb::data::parquet_file::{Column, Rows, Writer};
-use medrgb::data::source::open;
+use medrgb::source::open;
 use medrgb::data::store::{ReplyRecord, Store};
 use medrgb::domain::answer::{Ending, parse};
 use medrgb::domain::context::{Condition, Scenario};
