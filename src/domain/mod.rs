@@ -11,6 +11,7 @@ pub mod plain;
 pub mod plan;
 pub mod prompt;
 pub mod question;
+pub mod ranking;
 pub mod report;
 pub mod score;
 pub mod stats;
