@@ -6,11 +6,19 @@
 
 use std::cmp::Ordering;
 
+use serde::Serialize;
+
 /// Puts a result list into trec_eval's order: higher score first, equal scores by id, the larger first.
 ///
 /// Scores are compared as `f32`, as trec_eval does; one that is no number ranks last.
 pub fn trec_order<T>(list: &mut [T], score: impl Fn(&T) -> f32, id: impl Fn(&T) -> &str) {
-    let key = |score: f32| if score.is_nan() { f32::NEG_INFINITY } else { score };
+    let key = |score: f32| {
+        if score.is_nan() {
+            f32::NEG_INFINITY
+        } else {
+            score
+        }
+    };
     list.sort_by(|a, b| {
         key(score(b))
             .partial_cmp(&key(score(a)))
@@ -67,6 +75,53 @@ pub fn average_precision(ranked: &[bool], relevant_total: usize) -> Option<f64> 
     (relevant_total > 0).then(|| sum / relevant_total as f64)
 }
 
+/// The measures of one query, or their means over queries.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Measures {
+    /// nDCG of the first 10.
+    #[serde(rename = "ndcg@10")]
+    pub ndcg_10: f64,
+    /// Share of the relevant documents among the first 10.
+    #[serde(rename = "recall@10")]
+    pub recall_10: f64,
+    /// Share of the relevant documents among the first 100.
+    #[serde(rename = "recall@100")]
+    pub recall_100: f64,
+    /// Reciprocal rank of the first relevant one among the first 10.
+    #[serde(rename = "mrr@10")]
+    pub mrr_10: f64,
+    /// Average precision over the whole list.
+    pub map: f64,
+}
+
+impl Measures {
+    /// Of a list: the grades of what stands at each rank, and all judged grades of the query. `None` where
+    /// nothing is relevant.
+    pub fn of(ranked: &[i64], judged: &[i64]) -> Option<Measures> {
+        let relevant: Vec<bool> = ranked.iter().map(|&grade| grade > 0).collect();
+        let total = judged.iter().filter(|&&grade| grade > 0).count();
+        Some(Measures {
+            ndcg_10: graded_ndcg(ranked, judged, 10)?,
+            recall_10: recall(&relevant, total, 10)?,
+            recall_100: recall(&relevant, total, 100)?,
+            mrr_10: reciprocal_rank(&relevant, total, 10)?,
+            map: average_precision(&relevant, total)?,
+        })
+    }
+
+    /// The mean over queries, each of one vote; `None` without any.
+    pub fn mean(all: &[Measures]) -> Option<Measures> {
+        let mean = |get: fn(&Measures) -> f64| all.iter().map(get).sum::<f64>() / all.len() as f64;
+        (!all.is_empty()).then(|| Measures {
+            ndcg_10: mean(|one| one.ndcg_10),
+            recall_10: mean(|one| one.recall_10),
+            recall_100: mean(|one| one.recall_100),
+            mrr_10: mean(|one| one.mrr_10),
+            map: mean(|one| one.map),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -102,6 +157,18 @@ mod tests {
     }
 
     #[test]
+    fn the_mean_gives_each_query_one_vote() {
+        let perfect = Measures::of(&[1], &[1]).unwrap();
+        assert_eq!(perfect.ndcg_10 + perfect.recall_100 + perfect.map, 3.0);
+        let nothing = Measures::of(&[], &[1, 2]).unwrap();
+        assert_eq!(nothing, Measures::default());
+        let mean = Measures::mean(&[perfect, nothing]).unwrap();
+        assert_eq!((mean.ndcg_10, mean.mrr_10, mean.map), (0.5, 0.5, 0.5));
+        assert_eq!(Measures::mean(&[]), None);
+        assert_eq!(Measures::of(&[1], &[0]), None);
+    }
+
+    #[test]
     fn without_relevant_documents_there_is_no_measure() {
         assert_eq!(ndcg(&LIST, 0, 10), None);
         assert_eq!(recall(&LIST, 0, 10), None);
@@ -112,7 +179,13 @@ mod tests {
 
     #[test]
     fn ties_are_broken_as_trec_eval_does() {
-        let mut list = [("a", 1.0), ("c", 2.0), ("b", 1.0), ("n", f32::NAN), ("d", 2.0)];
+        let mut list = [
+            ("a", 1.0),
+            ("c", 2.0),
+            ("b", 1.0),
+            ("n", f32::NAN),
+            ("d", 2.0),
+        ];
         trec_order(&mut list, |item| item.1, |item| item.0);
         assert_eq!(list.map(|item| item.0), ["d", "c", "b", "a", "n"]);
     }

@@ -8,6 +8,7 @@
 )]
 
 mod ask;
+mod batch;
 mod compare;
 mod compose;
 mod embedded;
@@ -17,6 +18,7 @@ mod import;
 mod import_rule;
 mod messages;
 mod models;
+mod probe;
 mod process;
 mod pty;
 mod report;
