@@ -109,8 +109,13 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         None => Dataset::sample(),
     }
     .map_err(Failure::failed)?;
-    let (method, folders) = plan(&args, environment)?;
-    let retriever = build(&args, environment, &dataset, folders.as_ref())?;
+    let (method, folders) = plan(args.retriever, args.encoder.as_deref(), environment)?;
+    let retriever = build(
+        documents(&dataset),
+        folders.as_ref(),
+        args.backend,
+        environment,
+    )?;
     answer(&args, method, &*retriever, Some(&dataset.name))
 }
 
@@ -158,15 +163,16 @@ fn answer(
 }
 
 /// The method and the encoder it needs, if it needs one.
-fn plan(
-    args: &Args,
+pub(super) fn plan(
+    retriever: Option<RetrieverKind>,
+    named: Option<&str>,
     environment: &Environment,
 ) -> Result<(Method, Option<EncoderFolders>), Failure> {
-    if args.retriever == Some(RetrieverKind::Bm25) {
+    if retriever == Some(RetrieverKind::Bm25) {
         return Ok((Method::Bm25, None));
     }
-    let folders = encoder::folders(args.encoder.as_deref(), environment)?;
-    match (args.retriever, folders) {
+    let folders = encoder::folders(named, environment)?;
+    match (retriever, folders) {
         (Some(kind), Some(folders)) => Ok((kind.into(), Some(folders))),
         (None, Some(folders)) => Ok((Method::Dense, Some(folders))),
         (None, None) => {
@@ -179,13 +185,8 @@ fn plan(
     }
 }
 
-fn build(
-    args: &Args,
-    environment: &Environment,
-    dataset: &Dataset,
-    folders: Option<&EncoderFolders>,
-) -> Result<Arc<Retriever>, Failure> {
-    let documents = dataset
+fn documents(dataset: &Dataset) -> Vec<CorpusDocument> {
+    dataset
         .documents()
         .into_iter()
         .map(|(document, _)| CorpusDocument {
@@ -193,13 +194,25 @@ fn build(
             title: document.title.clone(),
             content: document.content.clone(),
         })
-        .collect();
+        .collect()
+}
+
+/// Builds what searches these documents, with progress and notes on standard error; embeddings are cached.
+///
+/// # Errors
+/// [`Failure`] when the encoder can't be used or building fails.
+pub(super) fn build(
+    documents: Vec<CorpusDocument>,
+    folders: Option<&EncoderFolders>,
+    backend: Option<Backend>,
+    environment: &Environment,
+) -> Result<Arc<Retriever>, Failure> {
     let cache = environment.paths.cache.join("embeddings");
     let line = Line::new();
     let retriever = Retriever::build(
         documents,
         folders,
-        encoder::backend(args.backend, environment)?,
+        encoder::backend(backend, environment)?,
         Some(&cache),
         &mut |progress| line.at(progress.stage, progress.done, progress.total),
     )

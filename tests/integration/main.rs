@@ -8,6 +8,7 @@
 )]
 
 mod ask;
+mod batch;
 mod compare;
 mod compose;
 mod embedded;
@@ -18,6 +19,7 @@ mod import_rule;
 mod index;
 mod messages;
 mod models;
+mod probe;
 mod process;
 mod pty;
 mod report;

@@ -374,6 +374,7 @@ impl<'a> Documents<'a> {
             mode: condition.mode,
             source: condition.source,
             short: false,
+            variant: None,
             documents,
             sub_questions,
         };
