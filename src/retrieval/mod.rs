@@ -11,6 +11,7 @@ pub mod npy;
 pub mod vector;
 
 mod checkpoint;
+mod mapped;
 mod retriever;
 mod sealed;
 

@@ -25,7 +25,7 @@ const FLOORS: [(&str, u8); 9] = [
 /// Crates whose types stay in their files: crate, and path prefixes where it may be named.
 const KEPT: [(&str, &[&str]); 7] = [
     ("burn", &[]),
-    ("usearch", &["retrieval/vector"]),
+    ("usearch", &["retrieval/vector/graph"]),
     ("tantivy", &["retrieval/lexical"]),
     ("reqwest", &["model/", "engine/build"]),
     ("llama_cpp_2", &["model/"]),
