@@ -13,6 +13,7 @@ pub mod npy;
 pub mod vector;
 
 mod checkpoint;
+mod mapped;
 mod retriever;
 mod sealed;
 

@@ -1,5 +1,6 @@
 //! One corpus with its indexes, and searching it.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -152,7 +153,9 @@ impl Retriever {
         if staged("measuring recall", 1, progress)(0).is_break() {
             return Err(RetrievalError::cancelled());
         }
-        let recall = hnsw.recall(&vectors, &recall_sample(&vectors), 10)?;
+        let sample = recall_sample(&vectors);
+        let queries: Vec<&[f32]> = sample.iter().map(AsRef::as_ref).collect();
+        let recall = hnsw.recall(&vectors, &queries, 10)?;
         let summary = pair.summary(folders);
         Ok(Arc::new(Retriever {
             corpus: Arc::clone(&self.corpus),
@@ -186,7 +189,7 @@ impl Retriever {
 
     /// The vector of a document; `None` without an encoder or outside the corpus.
     pub fn embedding(&self, position: usize) -> Option<&[f32]> {
-        self.dense.as_ref()?.vectors.row(position)
+        self.dense.as_ref()?.vectors.full_row(position)
     }
 
     fn search_encoded(
@@ -361,7 +364,7 @@ pub(super) fn fuse(lists: &[Vec<Scored>], k: usize) -> Vec<Scored> {
 }
 
 /// Vectors of up to 100 documents, evenly spread over the corpus.
-pub(super) fn recall_sample(vectors: &Vectors) -> Vec<&[f32]> {
+pub(super) fn recall_sample(vectors: &Vectors) -> Vec<Cow<'_, [f32]>> {
     let step = vectors.len().div_ceil(RECALL_SAMPLE).max(1);
     vectors.rows().step_by(step).collect()
 }
@@ -409,12 +412,10 @@ fn saved_graph(
     let why = match sealed::read(&path, GRAPH_MAGIC, key) {
         Opened::Missing => return None,
         Opened::Damaged(why) => why,
-        Opened::Whole(bytes) => {
-            match Hnsw::from_bytes(&bytes, vectors.dim(), vectors.len(), options) {
-                Ok(hnsw) => return Some(hnsw),
-                Err(error) => error.to_string(),
-            }
-        }
+        Opened::Whole(bytes) => match Hnsw::from_bytes(&bytes, vectors, options) {
+            Ok(hnsw) => return Some(hnsw),
+            Err(error) => error.to_string(),
+        },
     };
     notes.push(format!(
         "the saved vector index {} can't be used ({why}); it is built again",
@@ -426,9 +427,14 @@ fn saved_graph(
 /// A graph belongs to the very vectors it was built from: a re-encoded corpus gets a new one.
 fn graph_key(vectors: &Vectors, options: HnswOptions) -> Key {
     let mut hasher = sealed::Hasher::new();
-    hasher.part(format!("{options:?} {}", vectors.dim()).as_bytes());
+    let how = (
+        options.connectivity,
+        options.expansion_add,
+        options.precision,
+    );
+    hasher.part(format!("{how:?} {}", vectors.dim()).as_bytes());
     for row in vectors.rows() {
-        hasher.numbers(row);
+        hasher.numbers(&row);
     }
     hasher.finish()
 }

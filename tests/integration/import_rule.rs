@@ -26,7 +26,7 @@ const FLOORS: [(&str, u8); 10] = [
 /// Crates whose types stay in their files: crate, and path prefixes where it may be named.
 const KEPT: [(&str, &[&str]); 8] = [
     ("burn", &[]),
-    ("usearch", &["retrieval/vector"]),
+    ("usearch", &["retrieval/vector/graph"]),
     ("tantivy", &["retrieval/lexical"]),
     ("quick_xml", &["retrieval/corpus/markup"]),
     ("reqwest", &["model/", "engine/build"]),

@@ -11,7 +11,7 @@ use crate::cli::index::parts::{inputs, tell};
 use crate::cli::progress::Line;
 use crate::retrieval::corpus::Format;
 use crate::retrieval::encoders::Pair;
-use crate::retrieval::index::{self, Build, BuildEncoder, Shard};
+use crate::retrieval::index::{self, Build, BuildEncoder, BuildVectors, Imported, Shard};
 use crate::retrieval::{NO_ENCODER, RetrievalError};
 
 /// Arguments of `medrgb index build`.
@@ -26,6 +26,11 @@ Corpora, known by name and content, each also as .gz:
   text        plain text (.txt): 1,000 characters that overlap by 200
   ncbi        pubmed_chunk_N.json beside NCBI's embeddings
 A dataset folder (qa.jsonl) is a corpus too: its signal documents.
+
+--embeddings brings vectors in instead of encoding. Rows belong to documents by --ids; NCBI's
+embeds_chunk_N.npy by pmids_chunk_N.json beside them; files named like those of the corpus (MedRAG's)
+row by record; else all rows follow all documents. Name the encoder that made them, so that queries
+of another one are refused; with --encoder none only dimensions can be compared.
 
 Records that can't be read are left out, counted and listed in problems.jsonl of the index folder.
 
@@ -43,6 +48,12 @@ pub struct Args {
     /// Encoder: a name or a folder, or none for BM25 alone
     #[arg(long, value_name = "NAME|FOLDER|none")]
     pub encoder: Option<String>,
+    /// Vectors that are there already: .npy files or folders of them, rows by --ids, by name or by order
+    #[arg(long, value_name = "FILE.npy", num_args = 1..)]
+    pub embeddings: Vec<PathBuf>,
+    /// Ids of the rows, a list for each file: a JSON list, or a line each
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "embeddings")]
+    pub ids: Vec<PathBuf>,
     /// Where the encoder runs
     #[arg(long, value_enum)]
     pub backend: Option<Backend>,
@@ -76,12 +87,21 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     };
     let inputs = inputs(&args.corpus, format)?;
     let encoder = build_encoder(args.encoder.as_deref(), args.backend, environment)?;
+    let vectors = match (encoder, args.embeddings.is_empty()) {
+        (Some(encoder), true) => BuildVectors::Encoder(encoder),
+        (None, true) => BuildVectors::None,
+        (encoder, false) => BuildVectors::Imported(Imported {
+            files: index::find_embeddings(&args.embeddings, &args.ids, &inputs)
+                .map_err(Failure::failed)?,
+            encoder,
+        }),
+    };
     let stop = stop_on_signal();
     let line = Line::new();
     let request = Build {
         out: &args.out,
         inputs,
-        encoder,
+        vectors,
         shard,
     };
     let built = index::build(&request, &mut |at| {
@@ -99,7 +119,7 @@ fn build_encoder(
     flag: Option<&str>,
     backend: Option<Backend>,
     environment: &Environment,
-) -> Result<Option<BuildEncoder>, Failure> {
+) -> Result<Option<Box<BuildEncoder>>, Failure> {
     if flag == Some("none") {
         return Ok(None);
     }
@@ -118,5 +138,5 @@ fn build_encoder(
     for text in &pair.article.info().notes {
         note(text);
     }
-    Ok(Some(BuildEncoder::new(pair, &folders)))
+    Ok(Some(Box::new(BuildEncoder::new(pair, &folders))))
 }

@@ -1,6 +1,7 @@
 //! Building an index folder, stage by stage: read, index text, encode, build the graph. Every stage leaves a durable
 //! record, so that the same command goes on after a kill.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use medrgb_encoder::Backend;
@@ -11,6 +12,7 @@ use crate::retrieval::index::state::{
     self, EncoderId, Lock, MANIFEST, Manifest, Request, SCHEMA, STATE, Shard, State,
 };
 use crate::retrieval::index::store::Store;
+use crate::retrieval::index::embeddings::{self, EmbeddingFile};
 use crate::retrieval::index::{Input, read, stopped, text, vectors};
 use crate::retrieval::sealed::hex;
 use crate::retrieval::{BuildProgress, EncoderFolders, Progress, RetrievalError};
@@ -26,10 +28,54 @@ pub struct Build<'a> {
     pub out: &'a Path,
     /// The corpus.
     pub inputs: Vec<Input>,
-    /// `None`: BM25 only.
-    pub encoder: Option<BuildEncoder>,
+    /// Where vectors come from.
+    pub vectors: BuildVectors,
     /// Which part of the corpus.
     pub shard: Shard,
+}
+
+/// Where the vectors of an index come from.
+pub enum BuildVectors {
+    /// Nowhere: BM25 only.
+    None,
+    /// The documents are encoded.
+    Encoder(Box<BuildEncoder>),
+    /// They are there already.
+    Imported(Imported),
+}
+
+/// Vectors that are there already.
+pub struct Imported {
+    /// The files.
+    pub files: Vec<EmbeddingFile>,
+    /// The encoder that made them, where it is here.
+    pub encoder: Option<Box<BuildEncoder>>,
+}
+
+impl BuildVectors {
+    fn encoder(&self) -> Option<&BuildEncoder> {
+        match self {
+            BuildVectors::None => None,
+            BuildVectors::Encoder(encoder) => Some(encoder),
+            BuildVectors::Imported(imported) => imported.encoder.as_deref(),
+        }
+    }
+
+    fn files(&self) -> &[EmbeddingFile] {
+        match self {
+            BuildVectors::Imported(imported) => &imported.files,
+            _ => &[],
+        }
+    }
+
+    /// What is known of the encoder that made the vectors; `None` without vectors.
+    fn id(&self) -> Result<Option<EncoderId>, RetrievalError> {
+        match (self.encoder(), self.files()) {
+            (Some(encoder), _) => Ok(Some(encoder.id.clone())),
+            (None, []) => Ok(None),
+            (None, [first, ..]) => Ok(Some(EncoderId::unknown(first.dim()?))),
+        }
+    }
 }
 
 /// The encoder of an index that is built.
@@ -85,7 +131,7 @@ pub struct Built {
 /// When the folder holds something else or is being built by another process, a file can't be read or written,
 /// no document is found, encoding fails, or `progress` breaks.
 pub fn build(build: &Build<'_>, progress: &mut Progress<'_>) -> Result<Built, RetrievalError> {
-    let hint = build.encoder.as_ref().map(|encoder| encoder.folder.clone());
+    let hint = build.vectors.encoder().map(|encoder| encoder.folder.clone());
     run(
         build.out,
         request(build)?,
@@ -144,12 +190,13 @@ fn request(build: &Build<'_>) -> Result<Request, RetrievalError> {
         .iter()
         .map(Input::id)
         .collect::<Result<_, _>>()?;
+    let embeddings = build.vectors.files().iter().map(EmbeddingFile::id);
     Ok(Request {
         corpus,
-        encoder: build.encoder.as_ref().map(|encoder| encoder.id.clone()),
-        embeddings: Vec::new(),
+        encoder: build.vectors.id()?,
+        embeddings: embeddings.collect::<Result<_, _>>()?,
         shard: build.shard,
-        step: build.encoder.as_ref().map_or(0, BuildEncoder::step),
+        step: build.vectors.encoder().map_or(0, BuildEncoder::step),
     })
 }
 
@@ -199,21 +246,26 @@ fn stages(
     let documents = some_documents(folder, state)?;
     let store = Store::open(folder, documents)?;
     index_text(folder, &store, state, progress)?;
-    let Some(encoder) = &build.encoder else {
+    let Some(dim) = state.request.encoder.as_ref().map(|encoder| encoder.dim) else {
         return Ok(());
     };
     if !state.vectors {
-        let article = &encoder.pair.article;
-        vectors::encode(
-            folder,
-            &store,
-            encoder.id.dim,
-            state,
-            &mut |texts, tell| encoders::encode_articles(article, texts, tell),
-            progress,
-        )?;
+        match &build.vectors {
+            BuildVectors::None => return Ok(()),
+            BuildVectors::Encoder(encoder) => {
+                let article = &encoder.pair.article;
+                let mut encode = |texts: &[(&str, &str)],
+                                  tell: &mut dyn FnMut(usize) -> ControlFlow<()>| {
+                    encoders::encode_articles(article, texts, tell)
+                };
+                vectors::encode(folder, &store, dim, state, &mut encode, progress)?;
+            }
+            BuildVectors::Imported(imported) => {
+                embeddings::import(folder, &store, dim, &imported.files, state, progress)?;
+            }
+        }
     }
-    graph(folder, encoder.id.dim, state, progress)
+    graph(folder, dim, state, progress)
 }
 
 /// Builds the BM25 index, if it is not there yet.

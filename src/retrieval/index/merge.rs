@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use crate::domain::text::count;
 use crate::retrieval::index::build::{Built, graph, index_text, run};
-use crate::retrieval::index::mapped::Mapped;
 use crate::retrieval::index::search::IndexFolder;
 use crate::retrieval::index::state::{self, Manifest, PROBLEMS, STATE, Shard, State};
 use crate::retrieval::index::stopped;
 use crate::retrieval::index::store::{self, Store, id_hash, write_ids};
-use crate::retrieval::index::vectors::{Rows, VECTORS};
+use crate::retrieval::index::vectors::{self, Rows};
+use crate::retrieval::exact::Vectors;
 use crate::retrieval::retriever::staged;
-use crate::retrieval::{CorpusDocument, Progress, RetrievalError, npy};
+use crate::retrieval::{CorpusDocument, Progress, RetrievalError};
 
 /// How often what is copied is made durable.
 const SYNC: Duration = Duration::from_secs(5);
@@ -197,9 +197,9 @@ fn rows(
     progress: &mut Progress<'_>,
 ) -> Result<(), RetrievalError> {
     let total: usize = parts.iter().map(|part| part.store.len()).sum();
-    let maps: Vec<Mapped> = parts
+    let vectors: Vec<Vectors> = parts
         .iter()
-        .map(|part| vectors_of(part, dim))
+        .map(|part| vectors::load(&part.path, part.store.len(), dim))
         .collect::<Result<_, _>>()?;
     let mut rows = Rows::open(out, total, dim, state.steps == 0)?;
     let mut say = staged("copying vectors", total, progress);
@@ -219,28 +219,9 @@ fn rows(
             }
         }
         let (part, row) = (number % parts.len(), number / parts.len());
-        let head = npy::header(parts[part].store.len(), dim).len();
-        let start = head + row * dim * 4;
-        let bytes = maps[part].get(start..start + dim * 4).unwrap_or_default();
-        rows.put_bytes(number, bytes)?;
+        rows.put_bytes(number, &vectors[part].row_bytes(row..row + 1))?;
     }
     rows.end(out)?;
     state.vectors = true;
     state::write(out, STATE, state)
-}
-
-/// The file of vectors of a shard, checked for its shape.
-fn vectors_of(part: &Part, dim: usize) -> Result<Mapped, RetrievalError> {
-    let path = part.path.join(VECTORS);
-    let map = Mapped::open(&path)
-        .map_err(|error| RetrievalError(format!("{} can't be read: {error}", path.display())))?;
-    let head = npy::header(part.store.len(), dim);
-    match map.starts_with(&head) && map.len() == head.len() + part.store.len() * dim * 4 {
-        true => Ok(map),
-        false => Err(RetrievalError(format!(
-            "{} does not hold {} vectors of {dim} dimensions: that index is damaged, build it again",
-            path.display(),
-            part.store.len()
-        ))),
-    }
 }

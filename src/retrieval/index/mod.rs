@@ -10,7 +10,7 @@
 //! | `build.json`, `lock` | how far building is; who builds |
 
 mod build;
-mod mapped;
+mod embeddings;
 mod merge;
 mod read;
 mod search;
@@ -22,7 +22,8 @@ mod vectors;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-pub use build::{Build, BuildEncoder, Built, build};
+pub use build::{Build, BuildEncoder, BuildVectors, Built, Imported, build};
+pub use embeddings::{EmbeddingFile, find as find_embeddings};
 pub use merge::merge;
 pub use search::{IndexFolder, IndexSet};
 pub use state::{

@@ -91,6 +91,11 @@ impl IndexFolder {
         Ok(())
     }
 
+    fn is_of_unknown(&self) -> bool {
+        let encoder = self.manifest.encoder.as_ref();
+        encoder.is_some_and(|encoder| encoder.query.is_empty())
+    }
+
     fn no_vectors(&self) -> RetrievalError {
         RetrievalError(format!(
             "the index {} was built without an encoder, so only bm25 can search it; build one with --encoder",
@@ -282,6 +287,12 @@ impl IndexSet {
             None => Some(
                 "no encoder searches this index, so only BM25 can; name one with --encoder".into(),
             ),
+            Some(encoder) if self.folders.iter().any(|folder| folder.is_of_unknown()) => {
+                Some(format!(
+                    "the index does not say which encoder made its vectors; that it is {} is taken on your word",
+                    encoder.summary.name
+                ))
+            }
             Some(encoder) if encoder.summary.stand_in => Some(format!(
                 "{} stands in for MedCPT, whose weights are not here; results differ from MedCPT's",
                 encoder.summary.name

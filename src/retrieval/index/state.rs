@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::plain::json_reason;
 use crate::retrieval::RetrievalError;
+use crate::retrieval::mapped::beside;
 
 /// Version of the layout of index folders; a newer one is refused.
 pub const SCHEMA: u32 = 1;
@@ -90,6 +91,23 @@ pub struct EncoderId {
     pub normalized: bool,
     /// Longest input in tokens.
     pub max_tokens: usize,
+}
+
+impl EncoderId {
+    /// The encoder of vectors that came without a word about it; only dimensions can be compared.
+    pub(super) fn unknown(dim: usize) -> EncoderId {
+        EncoderId {
+            name: "unknown".into(),
+            dim,
+            stand_in: false,
+            weights_sha256: String::new(),
+            article: String::new(),
+            query: String::new(),
+            pooling: "unknown".into(),
+            normalized: false,
+            max_tokens: 0,
+        }
+    }
 }
 
 /// What an index is made from. An index goes on being built only from the same.
@@ -289,12 +307,7 @@ pub(super) fn write(
 pub(super) fn write_bytes(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), RetrievalError> {
     let path = folder.join(name);
     let write = || -> std::io::Result<()> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".writing-");
-        // As other new files: the process's mask decides, not the temporary file's privacy.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let mut file = builder.tempfile_in(folder)?;
+        let mut file = beside(&path)?;
         file.write_all(bytes)?;
         file.as_file().sync_data()?;
         file.persist(&path).map_err(|error| error.error)?;

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::retrieval::index::mapped::Mapped;
+use crate::retrieval::mapped::Mapped;
 use crate::retrieval::{CorpusDocument, RetrievalError};
 
 /// All texts.
@@ -60,14 +60,12 @@ impl Store {
     pub fn open(folder: &Path, documents: usize) -> Result<Store, RetrievalError> {
         let map = |name: &str, bytes: Option<usize>| {
             let path = folder.join(name);
-            let map = Mapped::open(&path).map_err(|error| {
-                RetrievalError(format!("{} can't be read: {error}", path.display()))
-            })?;
+            let map = Mapped::open(&path)?;
             match bytes {
-                Some(bytes) if map.len() != bytes => Err(RetrievalError(format!(
+                Some(bytes) if map.bytes().len() != bytes => Err(RetrievalError(format!(
                     "{} has {} bytes where {bytes} were expected: the index is damaged, build it again",
                     path.display(),
-                    map.len()
+                    map.bytes().len()
                 ))),
                 _ => Ok(map),
             }
@@ -88,7 +86,7 @@ impl Store {
 
     /// Documents in the store.
     pub fn len(&self) -> usize {
-        self.offsets.len() / OFFSET
+        self.offsets.bytes().len() / OFFSET
     }
 
     /// Whether there are none.
@@ -98,7 +96,7 @@ impl Store {
 
     fn entry(&self, position: usize) -> Option<(usize, usize, usize)> {
         let at = position.checked_mul(OFFSET)?;
-        let bytes = self.offsets.get(at..at.checked_add(OFFSET)?)?;
+        let bytes = self.offsets.bytes().get(at..at.checked_add(OFFSET)?)?;
         let start = usize::try_from(u64::from_le_bytes(bytes[..8].try_into().ok()?)).ok()?;
         let id = u32::from_le_bytes(bytes[8..12].try_into().ok()?) as usize;
         let title = u32::from_le_bytes(bytes[12..].try_into().ok()?) as usize;
@@ -110,9 +108,9 @@ impl Store {
         let (start, id, title) = self.entry(position)?;
         let end = match self.entry(position + 1) {
             Some((next, ..)) => next,
-            None => self.documents.len(),
+            None => self.documents.bytes().len(),
         };
-        let text = std::str::from_utf8(self.documents.get(start..end)?).ok()?;
+        let text = std::str::from_utf8(self.documents.bytes().get(start..end)?).ok()?;
         let (id, rest) = text.split_at_checked(id)?;
         let (title, content) = rest.split_at_checked(title)?;
         Some(Text { id, title, content })
@@ -125,14 +123,14 @@ impl Store {
         };
         let end = self
             .entry(position + 1)
-            .map_or(self.documents.len(), |next| next.0);
+            .map_or(self.documents.bytes().len(), |next| next.0);
         end.saturating_sub(start + id)
     }
 
     /// The position of the document with this id.
     pub fn position(&self, id: &str) -> Option<usize> {
         let hash = id_hash(id);
-        let (ids, _) = self.ids.as_chunks::<ID>();
+        let (ids, _) = self.ids.bytes().as_chunks::<ID>();
         let first = ids.partition_point(|entry| hash_of(entry) < hash);
         ids.get(first..)?
             .iter()

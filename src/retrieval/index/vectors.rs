@@ -52,7 +52,7 @@ impl Rows {
         begin: bool,
     ) -> Result<Rows, RetrievalError> {
         let path = folder.join(VECTORS).with_extension("partial");
-        let head = npy::header(rows, dim);
+        let head = npy::head(rows, dim);
         let length = head.len() as u64 + 4 * rows as u64 * dim as u64;
         let open = || -> io::Result<File> {
             let mut file = OpenOptions::new()
@@ -212,27 +212,28 @@ fn one_step(
     }
 }
 
-/// Reads the vectors of an index.
+/// Opens the vectors of an index; they stay in their file.
 ///
 /// # Errors
-/// When the file is not there, not what it should be, or holds numbers that are not finite.
+/// When the file is not there or not what it should be.
 pub(super) fn load(folder: &Path, rows: usize, dim: usize) -> Result<Vectors, RetrievalError> {
     let path = folder.join(VECTORS);
-    let bytes = std::fs::read(&path)
-        .map_err(|error| RetrievalError(format!("{} can't be read: {error}", path.display())))?;
-    let head = npy::header(rows, dim);
-    match bytes.strip_prefix(head.as_slice()) {
-        Some(data) if data.len() == 4 * rows * dim => {
-            Vectors::new(dim, crate::retrieval::checkpoint::floats(data).collect())
-        }
-        _ => Err(RetrievalError(format!(
-            "{} does not hold {rows} vectors of {dim} dimensions: the index is damaged, build it again",
-            path.display()
+    let damaged = |why: String| {
+        RetrievalError(format!("{why}; the index is damaged, build it again"))
+    };
+    let vectors = npy::open(&path).map_err(|error| damaged(error.0))?;
+    match (vectors.len(), vectors.dim()) == (rows, dim) {
+        true => Ok(vectors),
+        false => Err(damaged(format!(
+            "{} holds {} vectors of {} dimensions where {rows} of {dim} were expected",
+            path.display(),
+            vectors.len(),
+            vectors.dim()
         ))),
     }
 }
 
-/// Builds the graph over the vectors and measures its recall@10.
+/// Builds the graph over the vectors, or goes on building it, and measures its recall@10.
 ///
 /// # Errors
 /// When building fails, the disk can't be written, or `progress` breaks.
@@ -245,22 +246,21 @@ pub(super) fn build_graph(
     if say(0).is_break() {
         return Err(stopped());
     }
-    let hnsw = Hnsw::build(vectors, HnswOptions::default(), &mut say)?;
+    let path = folder.join(GRAPH);
+    let hnsw = Hnsw::build_at(&path, vectors, HnswOptions::default(), &mut say)?;
     drop(say);
-    state::write_bytes(folder, GRAPH, &hnsw.to_bytes()?)?;
     if staged("measuring recall", 1, progress)(0).is_break() {
         return Err(stopped());
     }
-    hnsw.recall(vectors, &recall_sample(vectors), 10)
+    let sample = recall_sample(vectors);
+    let queries: Vec<&[f32]> = sample.iter().map(AsRef::as_ref).collect();
+    hnsw.recall(vectors, &queries, 10)
 }
 
-/// Opens the graph of an index.
+/// Opens the graph of an index; it stays in its file.
 ///
 /// # Errors
 /// When it is not there or not the one of these vectors.
 pub(super) fn open_graph(folder: &Path, vectors: &Vectors) -> Result<Hnsw, RetrievalError> {
-    let path = folder.join(GRAPH);
-    let bytes = std::fs::read(&path)
-        .map_err(|error| RetrievalError(format!("{} can't be read: {error}", path.display())))?;
-    Hnsw::from_bytes(&bytes, vectors.dim(), vectors.len(), HnswOptions::default())
+    Hnsw::view(&folder.join(GRAPH), vectors, HnswOptions::default())
 }
