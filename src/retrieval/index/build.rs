@@ -8,11 +8,11 @@ use medrgb_encoder::Backend;
 
 use crate::domain::text::count;
 use crate::retrieval::encoders::{self, Pair};
+use crate::retrieval::index::embeddings::{self, EmbeddingFile};
 use crate::retrieval::index::state::{
     self, EncoderId, Lock, MANIFEST, Manifest, Request, SCHEMA, STATE, Shard, State,
 };
 use crate::retrieval::index::store::Store;
-use crate::retrieval::index::embeddings::{self, EmbeddingFile};
 use crate::retrieval::index::{Input, read, stopped, text, vectors};
 use crate::retrieval::sealed::hex;
 use crate::retrieval::{BuildProgress, EncoderFolders, Progress, RetrievalError};
@@ -131,7 +131,10 @@ pub struct Built {
 /// When the folder holds something else or is being built by another process, a file can't be read or written,
 /// no document is found, encoding fails, or `progress` breaks.
 pub fn build(build: &Build<'_>, progress: &mut Progress<'_>) -> Result<Built, RetrievalError> {
-    let hint = build.vectors.encoder().map(|encoder| encoder.folder.clone());
+    let hint = build
+        .vectors
+        .encoder()
+        .map(|encoder| encoder.folder.clone());
     run(
         build.out,
         request(build)?,
@@ -244,7 +247,7 @@ fn stages(
         read::read(folder, &build.inputs, state, progress)?;
     }
     let documents = some_documents(folder, state)?;
-    let store = Store::open(folder, documents)?;
+    let store = Store::open(folder, documents, state.read.bytes)?;
     index_text(folder, &store, state, progress)?;
     let Some(dim) = state.request.encoder.as_ref().map(|encoder| encoder.dim) else {
         return Ok(());
@@ -254,10 +257,10 @@ fn stages(
             BuildVectors::None => return Ok(()),
             BuildVectors::Encoder(encoder) => {
                 let article = &encoder.pair.article;
-                let mut encode = |texts: &[(&str, &str)],
-                                  tell: &mut dyn FnMut(usize) -> ControlFlow<()>| {
-                    encoders::encode_articles(article, texts, tell)
-                };
+                let mut encode =
+                    |texts: &[(&str, &str)], tell: &mut dyn FnMut(usize) -> ControlFlow<()>| {
+                        encoders::encode_articles(article, texts, tell)
+                    };
                 vectors::encode(folder, &store, dim, state, &mut encode, progress)?;
             }
             BuildVectors::Imported(imported) => {
@@ -291,8 +294,11 @@ fn some_documents(folder: &Path, state: &State) -> Result<usize, RetrievalError>
         });
     }
     let bad: u64 = state.read.files.iter().map(|file| file.bad).sum();
-    let _ = std::fs::remove_file(folder.join(STATE));
-    let why = match (state.read.accepted, bad) {
+    let accepted = state.read.accepted;
+    // The next try reads anew.
+    let state = State::new(state.request.clone());
+    state::write(folder, STATE, &state)?;
+    let why = match (accepted, bad) {
         (0, 0) => "the files of the corpus are empty".to_owned(),
         (0, _) => format!(
             "{} could not be read, see {}",
@@ -333,6 +339,7 @@ fn finish(
         tool: concat!("medrgb ", env!("CARGO_PKG_VERSION")).to_owned(),
         documents: usize::try_from(state.read.documents).unwrap_or(usize::MAX),
         corpus_documents: state.read.accepted,
+        text_bytes: state.read.bytes,
         bad_records: state.read.files.iter().map(|file| file.bad).sum(),
         dtype: encoder.as_ref().map(|_| "f32".to_owned()),
         metric: encoder.as_ref().map(|_| "inner product".to_owned()),
