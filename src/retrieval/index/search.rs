@@ -42,7 +42,7 @@ impl IndexFolder {
     pub fn open(path: &Path) -> Result<IndexFolder, RetrievalError> {
         let manifest = IndexFolder::manifest_of(path)?;
         Ok(IndexFolder {
-            store: Store::open(path, manifest.documents)?,
+            store: Store::open(path, manifest.documents, manifest.text_bytes)?,
             lexical: Lexical::open(&path.join(text::FOLDER))?,
             path: path.to_path_buf(),
             manifest,
