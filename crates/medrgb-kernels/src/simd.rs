@@ -33,6 +33,12 @@ trait Lanes {
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
     /// Sum of the lanes: the upper half is added to the lower one until one is left.
     unsafe fn sum(v: Self::V) -> f32;
+    /// [`Lanes::sum`] of four at once, each with the same bits.
+    #[inline(always)]
+    unsafe fn sums([a, b, c, d]: [Self::V; 4]) -> [f32; 4] {
+        // SAFETY: passed on to the caller.
+        unsafe { [Self::sum(a), Self::sum(b), Self::sum(c), Self::sum(d)] }
+    }
 }
 
 /// What compiles for every processor.
@@ -122,11 +128,31 @@ impl Lanes for Avx2 {
     #[inline(always)]
     unsafe fn sum(v: __m256) -> f32 {
         unsafe {
-            let four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
+            let four = folded(v);
             let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
             _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
         }
     }
+    /// Transposes while it adds: lanes 0 and 2, 1 and 3, then both.
+    #[inline(always)]
+    unsafe fn sums([a, b, c, d]: [__m256; 4]) -> [f32; 4] {
+        unsafe {
+            let (a, b, c, d) = (folded(a), folded(b), folded(c), folded(d));
+            let ab = _mm_add_ps(_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
+            let cd = _mm_add_ps(_mm_unpacklo_ps(c, d), _mm_unpackhi_ps(c, d));
+            let all = _mm_add_ps(_mm_movelh_ps(ab, cd), _mm_movehl_ps(cd, ab));
+            let mut out = [0.0; 4];
+            _mm_storeu_ps(out.as_mut_ptr(), all);
+            out
+        }
+    }
+}
+
+/// The upper half added to the lower one.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn folded(v: __m256) -> __m128 {
+    unsafe { _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v)) }
 }
 
 /// AVX-512 F, DQ, BW and VL.
@@ -163,11 +189,19 @@ impl Lanes for Avx512 {
     }
     #[inline(always)]
     unsafe fn sum(v: __m512) -> f32 {
-        unsafe {
-            let eight = _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps::<1>(v));
-            Avx2::sum(eight)
-        }
+        unsafe { Avx2::sum(halved(v)) }
     }
+    #[inline(always)]
+    unsafe fn sums([a, b, c, d]: [__m512; 4]) -> [f32; 4] {
+        unsafe { Avx2::sums([halved(a), halved(b), halved(c), halved(d)]) }
+    }
+}
+
+/// The upper half added to the lower one.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn halved(v: __m512) -> __m256 {
+    unsafe { _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps::<1>(v)) }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -298,8 +332,9 @@ unsafe fn column_body<S: Lanes>(rows: &[f32], query: &[f32]) -> [f32; TILE_ROWS]
     // SAFETY: TILE_ROWS rows and one query of checked length.
     unsafe {
         let zero = [[S::zero(); 1]; TILE_ROWS];
-        accumulate::<S, TILE_ROWS, 1>(rows.as_ptr(), query.as_ptr(), len, zero)
-            .map(|[sum]| S::sum(sum))
+        let [[a], [b], [c], [d]] =
+            accumulate::<S, TILE_ROWS, 1>(rows.as_ptr(), query.as_ptr(), len, zero);
+        S::sums([a, b, c, d])
     }
 }
 
@@ -311,8 +346,13 @@ unsafe fn tile_body<S: Lanes>(rows: &[f32], queries: &[f32]) -> Tile {
     // SAFETY: TILE_ROWS rows and TILE_QUERIES queries of checked length.
     unsafe {
         let zero = [[S::zero(); TILE_QUERIES]; TILE_ROWS];
-        accumulate::<S, TILE_ROWS, TILE_QUERIES>(rows.as_ptr(), queries.as_ptr(), len, zero)
-            .map(|line| line.map(|sum| S::sum(sum)))
+        let [a, b, c, d] =
+            accumulate::<S, TILE_ROWS, TILE_QUERIES>(rows.as_ptr(), queries.as_ptr(), len, zero);
+        [
+            S::sums([a[0], b[0], c[0], d[0]]),
+            S::sums([a[1], b[1], c[1], d[1]]),
+            S::sums([a[2], b[2], c[2], d[2]]),
+        ]
     }
 }
 
