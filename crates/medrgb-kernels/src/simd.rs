@@ -28,6 +28,9 @@ trait Lanes {
     unsafe fn load(from: *const f32) -> Self::V;
     unsafe fn load_half(from: *const u16) -> Self::V;
     unsafe fn store(v: Self::V, to: *mut f32);
+    /// Asks for the cache line of an address, which may be any.
+    #[inline(always)]
+    unsafe fn fetch(_: *const f32) {}
     /// `a * b + c`.
     unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V;
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
@@ -118,6 +121,10 @@ impl Lanes for Avx2 {
         unsafe { _mm256_storeu_ps(to, v) }
     }
     #[inline(always)]
+    unsafe fn fetch(at: *const f32) {
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+    }
+    #[inline(always)]
     unsafe fn fma(a: __m256, b: __m256, c: __m256) -> __m256 {
         unsafe { _mm256_fmadd_ps(a, b, c) }
     }
@@ -178,6 +185,10 @@ impl Lanes for Avx512 {
     #[inline(always)]
     unsafe fn store(v: __m512, to: *mut f32) {
         unsafe { _mm512_storeu_ps(to, v) }
+    }
+    #[inline(always)]
+    unsafe fn fetch(at: *const f32) {
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
     }
     #[inline(always)]
     unsafe fn fma(a: __m512, b: __m512, c: __m512) -> __m512 {
@@ -285,7 +296,8 @@ dispatch! { quantise => quantise_body(from: &[f32], factor: f32, to: &mut [i8]) 
 dispatch! { widen => widen_body(from: &[u16], to: &mut [f32]) }
 
 /// Adds the products of `R` rows with `Q` columns, `len` numbers each and `len` apart, to `sums`: lane by lane,
-/// front to back. This is the order of all ordered products.
+/// front to back. This is the order of all ordered products. Of whole tiles the columns behind these are fetched
+/// into the nearest cache on the way: they come next.
 #[inline(always)]
 unsafe fn accumulate<S: Lanes, const R: usize, const Q: usize>(
     rows: *const f32,
@@ -293,21 +305,32 @@ unsafe fn accumulate<S: Lanes, const R: usize, const Q: usize>(
     len: usize,
     mut sums: [[S::V; Q]; R],
 ) -> [[S::V; Q]; R] {
-    // SAFETY: the caller vouches for R and Q vectors of `len` numbers, which is a multiple of N.
+    // SAFETY: the caller vouches for R and Q vectors of `len` numbers, which is a multiple of PAD and so of N.
+    // What is fetched ahead may lie anywhere.
     unsafe {
-        let mut at = 0;
-        while at < len {
-            let mut right = [S::zero(); Q];
-            for q in 0..Q {
-                right[q] = S::load(columns.add(q * len + at));
-            }
-            for r in 0..R {
-                let left = S::load(rows.add(r * len + at));
+        let ahead = columns.wrapping_add(Q * len);
+        let mut line = 0;
+        while line < len {
+            if Q == TILE_QUERIES {
                 for q in 0..Q {
-                    sums[r][q] = S::fma(left, right[q], sums[r][q]);
+                    S::fetch(ahead.wrapping_add(q * len + line));
                 }
             }
-            at += S::N;
+            let mut at = line;
+            while at < line + PAD {
+                let mut right = [S::zero(); Q];
+                for q in 0..Q {
+                    right[q] = S::load(columns.add(q * len + at));
+                }
+                for r in 0..R {
+                    let left = S::load(rows.add(r * len + at));
+                    for q in 0..Q {
+                        sums[r][q] = S::fma(left, right[q], sums[r][q]);
+                    }
+                }
+                at += S::N;
+            }
+            line += PAD;
         }
     }
     sums
