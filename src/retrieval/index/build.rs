@@ -8,11 +8,11 @@ use medrgb_encoder::Backend;
 
 use crate::domain::text::count;
 use crate::retrieval::encoders::{self, Pair};
+use crate::retrieval::index::embeddings::{self, EmbeddingFile};
 use crate::retrieval::index::state::{
     self, EncoderId, Lock, MANIFEST, Manifest, Request, SCHEMA, STATE, Shard, State,
 };
 use crate::retrieval::index::store::Store;
-use crate::retrieval::index::embeddings::{self, EmbeddingFile};
 use crate::retrieval::index::{Input, read, stopped, text, vectors};
 use crate::retrieval::sealed::hex;
 use crate::retrieval::{BuildProgress, EncoderFolders, Progress, RetrievalError};
@@ -131,7 +131,10 @@ pub struct Built {
 /// When the folder holds something else or is being built by another process, a file can't be read or written,
 /// no document is found, encoding fails, or `progress` breaks.
 pub fn build(build: &Build<'_>, progress: &mut Progress<'_>) -> Result<Built, RetrievalError> {
-    let hint = build.vectors.encoder().map(|encoder| encoder.folder.clone());
+    let hint = build
+        .vectors
+        .encoder()
+        .map(|encoder| encoder.folder.clone());
     run(
         build.out,
         request(build)?,
@@ -254,10 +257,10 @@ fn stages(
             BuildVectors::None => return Ok(()),
             BuildVectors::Encoder(encoder) => {
                 let article = &encoder.pair.article;
-                let mut encode = |texts: &[(&str, &str)],
-                                  tell: &mut dyn FnMut(usize) -> ControlFlow<()>| {
-                    encoders::encode_articles(article, texts, tell)
-                };
+                let mut encode =
+                    |texts: &[(&str, &str)], tell: &mut dyn FnMut(usize) -> ControlFlow<()>| {
+                        encoders::encode_articles(article, texts, tell)
+                    };
                 vectors::encode(folder, &store, dim, state, &mut encode, progress)?;
             }
             BuildVectors::Imported(imported) => {

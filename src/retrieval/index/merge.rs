@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::domain::text::count;
+use crate::retrieval::exact::Vectors;
 use crate::retrieval::index::build::{Built, graph, index_text, run};
 use crate::retrieval::index::search::IndexFolder;
 use crate::retrieval::index::state::{self, Manifest, PROBLEMS, STATE, Shard, State};
 use crate::retrieval::index::stopped;
 use crate::retrieval::index::store::{self, Store, id_hash, write_ids};
 use crate::retrieval::index::vectors::{self, Rows};
-use crate::retrieval::exact::Vectors;
 use crate::retrieval::retriever::staged;
 use crate::retrieval::{CorpusDocument, Progress, RetrievalError};
 

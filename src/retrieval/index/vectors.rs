@@ -218,9 +218,8 @@ fn one_step(
 /// When the file is not there or not what it should be.
 pub(super) fn load(folder: &Path, rows: usize, dim: usize) -> Result<Vectors, RetrievalError> {
     let path = folder.join(VECTORS);
-    let damaged = |why: String| {
-        RetrievalError(format!("{why}; the index is damaged, build it again"))
-    };
+    let damaged =
+        |why: String| RetrievalError(format!("{why}; the index is damaged, build it again"));
     let vectors = npy::open(&path).map_err(|error| damaged(error.0))?;
     match (vectors.len(), vectors.dim()) == (rows, dim) {
         true => Ok(vectors),
