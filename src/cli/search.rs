@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::cli::Failure;
 use crate::cli::common::{Environment, note, say, say_json};
 use crate::cli::encoder::{self, Backend};
+use crate::cli::index;
 use crate::cli::progress::Line;
 use crate::data::dataset::Dataset;
 use crate::domain::text::{clean, collapse};
@@ -25,6 +26,9 @@ pub struct Args {
     /// Dataset folder whose documents are searched; without it the sample benchmark.
     #[arg(long, value_name = "FOLDER")]
     pub dataset: Option<PathBuf>,
+    /// Index folder that is searched instead; several are searched together.
+    #[arg(long, value_name = "DIR", conflicts_with = "dataset")]
+    pub index: Vec<PathBuf>,
     /// How to search; without it dense where an encoder is there, else bm25.
     #[arg(long, value_enum)]
     pub retriever: Option<RetrieverKind>,
@@ -75,7 +79,10 @@ struct Output<'a> {
     encoder: Option<EncoderSummary>,
     retriever: Method,
     query: &'a str,
-    dataset: &'a str,
+    /// Null where an index was searched.
+    dataset: Option<&'a str>,
+    /// The index folders that were searched; empty where it was a dataset.
+    index: Vec<String>,
     documents: usize,
     /// recall@10 of the index against the exact scan, measured when it was built.
     recall_at_10: Option<f64>,
@@ -94,33 +101,78 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     if args.k == 0 {
         return Err(Failure::Usage("-k must be at least 1".into()));
     }
+    if !args.index.is_empty() {
+        return search_index(&args, environment);
+    }
     let dataset = match &args.dataset {
         Some(path) => Dataset::open(path),
         None => Dataset::sample(),
     }
     .map_err(Failure::failed)?;
-    let (method, folders) = plan(&args, environment)?;
-    let retriever = build(&args, environment, &dataset, folders.as_ref())?;
-    let found = retriever
+    let (method, folders) = plan(args.retriever, args.encoder.as_deref(), environment)?;
+    let retriever = build(
+        documents(&dataset),
+        folders.as_ref(),
+        args.backend,
+        environment,
+    )?;
+    answer(&args, method, &*retriever, Some(&dataset.name))
+}
+
+/// Searches index folders.
+fn search_index(args: &Args, environment: &Environment) -> Result<(), Failure> {
+    let opened = index::open(
+        &args.index,
+        args.retriever.map(Method::from),
+        args.encoder.as_deref(),
+        args.backend,
+        environment,
+    )?;
+    answer(args, opened.method, &opened.set, None)
+}
+
+/// Asks and prints.
+fn answer(
+    args: &Args,
+    method: Method,
+    searched: &dyn Search,
+    dataset: Option<&str>,
+) -> Result<(), Failure> {
+    let found = searched
         .search(&args.query, method, args.k)
         .map_err(Failure::failed)?;
-    if args.json {
-        print_json(&args.query, method, &dataset, &retriever, &found)
-    } else {
-        print_text(&found)
+    if !args.json {
+        return print_text(&found);
     }
+    let info = searched.info();
+    say_json(&Output {
+        hits: &found.hits,
+        timing_ms: found.timing_ms,
+        encoder: info.encoder,
+        retriever: method,
+        query: &args.query,
+        dataset,
+        index: args
+            .index
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect(),
+        documents: info.documents,
+        recall_at_10: info.recall_at_10,
+    })
 }
 
 /// The method and the encoder it needs, if it needs one.
-fn plan(
-    args: &Args,
+pub(super) fn plan(
+    retriever: Option<RetrieverKind>,
+    named: Option<&str>,
     environment: &Environment,
 ) -> Result<(Method, Option<EncoderFolders>), Failure> {
-    if args.retriever == Some(RetrieverKind::Bm25) {
+    if retriever == Some(RetrieverKind::Bm25) {
         return Ok((Method::Bm25, None));
     }
-    let folders = encoder::folders(args.encoder.as_deref(), environment)?;
-    match (args.retriever, folders) {
+    let folders = encoder::folders(named, environment)?;
+    match (retriever, folders) {
         (Some(kind), Some(folders)) => Ok((kind.into(), Some(folders))),
         (None, Some(folders)) => Ok((Method::Dense, Some(folders))),
         (None, None) => {
@@ -133,13 +185,8 @@ fn plan(
     }
 }
 
-fn build(
-    args: &Args,
-    environment: &Environment,
-    dataset: &Dataset,
-    folders: Option<&EncoderFolders>,
-) -> Result<Arc<Retriever>, Failure> {
-    let documents = dataset
+fn documents(dataset: &Dataset) -> Vec<CorpusDocument> {
+    dataset
         .documents()
         .into_iter()
         .map(|(document, _)| CorpusDocument {
@@ -147,13 +194,25 @@ fn build(
             title: document.title.clone(),
             content: document.content.clone(),
         })
-        .collect();
+        .collect()
+}
+
+/// Builds what searches these documents, with progress and notes on standard error; embeddings are cached.
+///
+/// # Errors
+/// [`Failure`] when the encoder can't be used or building fails.
+pub(super) fn build(
+    documents: Vec<CorpusDocument>,
+    folders: Option<&EncoderFolders>,
+    backend: Option<Backend>,
+    environment: &Environment,
+) -> Result<Arc<Retriever>, Failure> {
     let cache = environment.paths.cache.join("embeddings");
     let line = Line::new();
     let retriever = Retriever::build(
         documents,
         folders,
-        encoder::backend(args.backend, environment)?,
+        encoder::backend(backend, environment)?,
         Some(&cache),
         &mut |progress| line.at(progress.stage, progress.done, progress.total),
     )
@@ -166,26 +225,6 @@ fn build(
         note(&notice);
     }
     Ok(retriever)
-}
-
-fn print_json(
-    query: &str,
-    method: Method,
-    dataset: &Dataset,
-    retriever: &Retriever,
-    found: &Found,
-) -> Result<(), Failure> {
-    let info = retriever.info();
-    say_json(&Output {
-        hits: &found.hits,
-        timing_ms: found.timing_ms,
-        encoder: info.encoder,
-        retriever: method,
-        query,
-        dataset: &dataset.name,
-        documents: info.documents,
-        recall_at_10: info.recall_at_10,
-    })
 }
 
 fn print_text(found: &Found) -> Result<(), Failure> {

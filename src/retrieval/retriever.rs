@@ -29,7 +29,7 @@ const GRAPH_MAGIC: &[u8; 8] = b"MEDRGBHN";
 /// Documents whose own vectors are the queries of the recall measurement.
 const RECALL_SAMPLE: usize = 100;
 /// Hits per list that a fusion looks at, at least.
-const FUSION_DEPTH: usize = 100;
+pub(super) const FUSION_DEPTH: usize = 100;
 
 /// Called with what has been done; `Break` cancels.
 pub type Progress<'a> = dyn FnMut(BuildProgress) -> ControlFlow<()> + 'a;
@@ -335,12 +335,12 @@ pub fn recall_of(found: &Found, exact: &Found) -> Option<f64> {
     exact::recall(&scored(found), &scored(exact))
 }
 
-fn needs_encoder(method: Method) -> bool {
+pub(super) fn needs_encoder(method: Method) -> bool {
     method != Method::Bm25
 }
 
 /// A progress of one stage.
-fn staged<'a>(
+pub(super) fn staged<'a>(
     stage: &'static str,
     total: usize,
     progress: &'a mut Progress<'_>,
@@ -348,7 +348,7 @@ fn staged<'a>(
     move |done| progress(BuildProgress { stage, done, total })
 }
 
-fn fuse(lists: &[Vec<Scored>], k: usize) -> Vec<Scored> {
+pub(super) fn fuse(lists: &[Vec<Scored>], k: usize) -> Vec<Scored> {
     let positions: Vec<Vec<usize>> = lists
         .iter()
         .map(|list| list.iter().map(|hit| hit.position).collect())
@@ -364,7 +364,7 @@ fn fuse(lists: &[Vec<Scored>], k: usize) -> Vec<Scored> {
 }
 
 /// Vectors of up to 100 documents, evenly spread over the corpus.
-fn recall_sample(vectors: &Vectors) -> Vec<Cow<'_, [f32]>> {
+pub(super) fn recall_sample(vectors: &Vectors) -> Vec<Cow<'_, [f32]>> {
     let step = vectors.len().div_ceil(RECALL_SAMPLE).max(1);
     vectors.rows().step_by(step).collect()
 }

@@ -8,6 +8,7 @@
 )]
 
 mod ask;
+mod batch;
 mod compare;
 mod compose;
 mod embedded;
@@ -15,8 +16,10 @@ mod encode;
 mod http;
 mod import;
 mod import_rule;
+mod index;
 mod messages;
 mod models;
+mod probe;
 mod process;
 mod pty;
 mod report;

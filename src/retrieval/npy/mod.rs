@@ -54,8 +54,13 @@ pub fn write(out: &mut impl Write, rows: usize, dim: usize, data: &[f32]) -> io:
             data.len()
         )));
     }
-    out.write_all(&header::text(rows, dim, Precision::Full, 0))?;
+    out.write_all(&head(rows, dim))?;
     writer::put(out, data)
+}
+
+/// What stands before the numbers of an array `<f4` of shape (rows, dim).
+pub fn head(rows: usize, dim: usize) -> Vec<u8> {
+    header::text(rows, dim, Precision::Full, 0)
 }
 
 #[cfg(test)]

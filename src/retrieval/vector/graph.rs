@@ -221,18 +221,13 @@ fn check_head(bytes: &[u8], nodes: usize) -> Result<(), RetrievalError> {
         && head.quantization == ScalarKind::I8
         && head.dimensions == ID as u64;
     if !ours {
-        return Err(RetrievalError(
-            "the saved graph is of another kind".into(),
-        ));
+        return Err(RetrievalError("the saved graph is of another kind".into()));
     }
     if head.count_present != nodes as u64 {
         return Err(another_graph(head.count_present as usize, nodes));
     }
-    links::check(bytes, nodes).map_err(|why| {
-        RetrievalError(format!(
-            "the saved graph is damaged: {why}"
-        ))
-    })
+    links::check(bytes, nodes)
+        .map_err(|why| RetrievalError(format!("the saved graph is damaged: {why}")))
 }
 
 fn id(key: u64) -> [i8; ID] {
