@@ -15,8 +15,10 @@ pub mod encoder;
 pub mod export;
 pub mod grid;
 pub mod import;
+pub mod index;
 pub mod models;
 pub mod progress;
+pub mod remote;
 pub mod report;
 pub mod rescore;
 pub mod runs;
@@ -92,6 +94,9 @@ pub struct ExplorerArgs {
     /// Address of an OpenAI-compatible server, such as http://localhost:8000/v1.
     #[arg(long, value_name = "URL")]
     pub base_url: Option<String>,
+    /// Search this index instead of the dataset's own documents: milvus://HOST:PORT/COLLECTION.
+    #[arg(long, value_name = "URL")]
+    pub index: Option<String>,
     /// Theme: dark, light, okabe-ito, high-contrast, mono, or one of your own.
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
@@ -118,8 +123,10 @@ pub enum Command {
     Rescore(rescore::Args),
     /// Compare two stored runs on the same questions.
     Compare(compare::Args),
-    /// Search the documents of a dataset.
+    /// Search the documents of a dataset or of an index.
     Search(search::Args),
+    /// Make indexes, look at them, put them on a server.
+    Index(index::Args),
     /// Encode texts into a NumPy file.
     Encode(encode::Args),
     /// Bring in other people's datasets and replies.
@@ -189,6 +196,7 @@ fn start(cli: Cli, open_explorer: OpenExplorer) -> Result<(), Failure> {
         Some(Command::Rescore(args)) => rescore::run(args, &environment),
         Some(Command::Compare(args)) => compare::run(args, &environment),
         Some(Command::Search(args)) => search::run(args, &environment),
+        Some(Command::Index(args)) => index::run(args, &environment),
         Some(Command::Encode(args)) => encode::run(args, &environment),
         Some(Command::Import(args)) => import::run(args, &environment),
         Some(Command::Export(args)) => export::run(args, &environment),

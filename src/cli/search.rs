@@ -10,6 +10,7 @@ use crate::cli::Failure;
 use crate::cli::common::{Environment, note, say, say_json};
 use crate::cli::encoder::{self, Backend};
 use crate::cli::progress::Line;
+use crate::cli::remote;
 use crate::data::dataset::Dataset;
 use crate::domain::text::{clean, collapse};
 use crate::retrieval::{
@@ -25,6 +26,9 @@ pub struct Args {
     /// Dataset folder whose documents are searched; without it the sample benchmark.
     #[arg(long, value_name = "FOLDER")]
     pub dataset: Option<PathBuf>,
+    /// Index that is searched instead: milvus://HOST:PORT/COLLECTION or milvus+tls://….
+    #[arg(long, value_name = "URL", conflicts_with = "dataset")]
+    pub index: Option<String>,
     /// How to search; without it dense where an encoder is there, else bm25.
     #[arg(long, value_enum)]
     pub retriever: Option<RetrieverKind>,
@@ -75,7 +79,10 @@ struct Output<'a> {
     encoder: Option<EncoderSummary>,
     retriever: Method,
     query: &'a str,
-    dataset: &'a str,
+    /// Null where an index was searched.
+    dataset: Option<&'a str>,
+    /// Null where a dataset was searched.
+    index: Option<&'a str>,
     documents: usize,
     /// recall@10 of the index against the exact scan, measured when it was built.
     recall_at_10: Option<f64>,
@@ -94,21 +101,70 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     if args.k == 0 {
         return Err(Failure::Usage("-k must be at least 1".into()));
     }
+    if let Some(index) = &args.index {
+        return search_index(index, &args, environment);
+    }
     let dataset = match &args.dataset {
         Some(path) => Dataset::open(path),
         None => Dataset::sample(),
     }
     .map_err(Failure::failed)?;
     let (method, folders) = plan(&args, environment)?;
-    let retriever = build(&args, environment, &dataset, folders.as_ref())?;
-    let found = retriever
+    let retriever = index_dataset(&dataset, folders.as_ref(), args.backend, environment)?;
+    if let (Some(_), Some(notice)) = (folders, retriever.info().notice) {
+        note(&notice);
+    }
+    answer(&args, method, &*retriever, Some(&dataset.name))
+}
+
+/// Searches an index that is named instead of a dataset.
+fn search_index(index: &str, args: &Args, environment: &Environment) -> Result<(), Failure> {
+    let method = args.retriever.map_or(Method::Dense, Method::from);
+    let opened = open_index(index, args.encoder.as_deref(), args.backend, environment)?;
+    if let Some(notice) = opened.info().notice {
+        note(&notice);
+    }
+    answer(args, method, &*opened, None)
+}
+
+/// Opens an index by the name that `--index` gives it.
+///
+/// # Errors
+/// [`Failure`] when there is no such index, or the encoder does not belong to it.
+pub fn open_index(
+    index: &str,
+    encoder: Option<&str>,
+    backend: Option<Backend>,
+    environment: &Environment,
+) -> Result<Arc<dyn Search>, Failure> {
+    Ok(remote::open(index, encoder, backend, environment)?)
+}
+
+/// Asks and prints.
+fn answer(
+    args: &Args,
+    method: Method,
+    searched: &dyn Search,
+    dataset: Option<&str>,
+) -> Result<(), Failure> {
+    let found = searched
         .search(&args.query, method, args.k)
         .map_err(Failure::failed)?;
-    if args.json {
-        print_json(&args.query, method, &dataset, &retriever, &found)
-    } else {
-        print_text(&found)
+    if !args.json {
+        return print_text(&found);
     }
+    let info = searched.info();
+    say_json(&Output {
+        hits: &found.hits,
+        timing_ms: found.timing_ms,
+        encoder: info.encoder,
+        retriever: method,
+        query: &args.query,
+        dataset,
+        index: args.index.as_deref(),
+        documents: info.documents,
+        recall_at_10: info.recall_at_10,
+    })
 }
 
 /// The method and the encoder it needs, if it needs one.
@@ -133,11 +189,15 @@ fn plan(
     }
 }
 
-fn build(
-    args: &Args,
-    environment: &Environment,
+/// The documents of a dataset with their indexes; embeddings come from the cache where they are there.
+///
+/// # Errors
+/// [`Failure`] when the encoder can't be used or indexing fails.
+pub fn index_dataset(
     dataset: &Dataset,
     folders: Option<&EncoderFolders>,
+    backend: Option<Backend>,
+    environment: &Environment,
 ) -> Result<Arc<Retriever>, Failure> {
     let documents = dataset
         .documents()
@@ -153,7 +213,7 @@ fn build(
     let retriever = Retriever::build(
         documents,
         folders,
-        encoder::backend(args.backend, environment)?,
+        encoder::backend(backend, environment)?,
         Some(&cache),
         &mut |progress| line.at(progress.stage, progress.done, progress.total),
     )
@@ -162,30 +222,7 @@ fn build(
     for text in retriever.notes() {
         note(text);
     }
-    if let (Some(_), Some(notice)) = (folders, retriever.info().notice) {
-        note(&notice);
-    }
     Ok(retriever)
-}
-
-fn print_json(
-    query: &str,
-    method: Method,
-    dataset: &Dataset,
-    retriever: &Retriever,
-    found: &Found,
-) -> Result<(), Failure> {
-    let info = retriever.info();
-    say_json(&Output {
-        hits: &found.hits,
-        timing_ms: found.timing_ms,
-        encoder: info.encoder,
-        retriever: method,
-        query,
-        dataset: &dataset.name,
-        documents: info.documents,
-        recall_at_10: info.recall_at_10,
-    })
 }
 
 fn print_text(found: &Found) -> Result<(), Failure> {

@@ -10,7 +10,13 @@ use std::cmp::Ordering;
 ///
 /// Scores are compared as `f32`, as trec_eval does; one that is no number ranks last.
 pub fn trec_order<T>(list: &mut [T], score: impl Fn(&T) -> f32, id: impl Fn(&T) -> &str) {
-    let key = |score: f32| if score.is_nan() { f32::NEG_INFINITY } else { score };
+    let key = |score: f32| {
+        if score.is_nan() {
+            f32::NEG_INFINITY
+        } else {
+            score
+        }
+    };
     list.sort_by(|a, b| {
         key(score(b))
             .partial_cmp(&key(score(a)))
@@ -67,6 +73,31 @@ pub fn average_precision(ranked: &[bool], relevant_total: usize) -> Option<f64> 
     (relevant_total > 0).then(|| sum / relevant_total as f64)
 }
 
+/// The measures of one list that are shown while one searches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measures {
+    /// [`ndcg`].
+    pub ndcg: f64,
+    /// [`recall`].
+    pub recall: f64,
+    /// [`reciprocal_rank`].
+    pub reciprocal_rank: f64,
+    /// The ranks looked at.
+    pub at: usize,
+}
+
+impl Measures {
+    /// The measures of the first `k` ranks; `None` where nothing is relevant.
+    pub fn new(ranked: &[bool], relevant_total: usize, k: usize) -> Option<Measures> {
+        Some(Measures {
+            ndcg: ndcg(ranked, relevant_total, k)?,
+            recall: recall(ranked, relevant_total, k)?,
+            reciprocal_rank: reciprocal_rank(ranked, relevant_total, k)?,
+            at: k,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -112,7 +143,13 @@ mod tests {
 
     #[test]
     fn ties_are_broken_as_trec_eval_does() {
-        let mut list = [("a", 1.0), ("c", 2.0), ("b", 1.0), ("n", f32::NAN), ("d", 2.0)];
+        let mut list = [
+            ("a", 1.0),
+            ("c", 2.0),
+            ("b", 1.0),
+            ("n", f32::NAN),
+            ("d", 2.0),
+        ];
         trec_order(&mut list, |item| item.1, |item| item.0);
         assert_eq!(list.map(|item| item.0), ["d", "c", "b", "a", "n"]);
     }

@@ -23,10 +23,12 @@ const FLOORS: [(&str, u8); 9] = [
 ];
 
 /// Crates whose types stay in their files: crate, and path prefixes where it may be named.
-const KEPT: [(&str, &[&str]); 7] = [
+const KEPT: [(&str, &[&str]); 9] = [
     ("burn", &[]),
     ("usearch", &["retrieval/vector"]),
     ("tantivy", &["retrieval/lexical"]),
+    ("tonic", &["retrieval/remote/client"]),
+    ("prost", &["retrieval/remote/"]),
     ("reqwest", &["model/", "engine/build"]),
     ("llama_cpp_2", &["model/"]),
     ("rusqlite", &["data/"]),

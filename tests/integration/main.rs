@@ -16,6 +16,8 @@ mod http;
 mod import;
 mod import_rule;
 mod messages;
+mod milvus;
+mod milvus_server;
 mod models;
 mod process;
 mod pty;
