@@ -14,9 +14,10 @@ use crate::cli::progress::Line;
 use crate::cli::search;
 use crate::data::dataset::Dataset;
 use crate::domain::text::{clean, collapse, count};
-use crate::retrieval::remote::collection::{CreateOptions, Facts, Row};
+use crate::retrieval::remote::collection::CreateOptions;
 use crate::retrieval::remote::push::{Pushed, push};
 use crate::retrieval::remote::record::{IndexKind, Precision, Record};
+use crate::retrieval::remote::shape::{Facts, Row};
 use crate::retrieval::remote::{Address, Collection, Remote, TOKEN_VARIABLE, Token, missing};
 use crate::retrieval::{EncoderSummary, NO_ENCODER, RetrievalError, Retriever, Search};
 
@@ -307,6 +308,7 @@ pub fn run_info(url: &str, json: bool) -> Result<(), Failure> {
             format!("{} {}", facts.index_type, facts.index_params),
         ),
         ("shards", facts.shards.to_string()),
+        ("loaded", if facts.loaded { "yes" } else { "no" }.to_owned()),
         ("made by", facts.tool),
     ] {
         say(&format!("{name:<10} {}", collapse(&clean(&value))))?;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use medrgb::retrieval::exact::{self, Vectors};
-use medrgb::retrieval::remote::collection::{CreateOptions, LONGEST_TEXT, Row};
+use medrgb::retrieval::remote::collection::CreateOptions;
 use medrgb::retrieval::remote::push::{Pushed, push};
 use medrgb::retrieval::remote::record::{IndexKind, Precision, Record};
+use medrgb::retrieval::remote::shape::{LONGEST_TEXT, Row};
 use medrgb::retrieval::remote::{Address, Collection, Remote};
 use medrgb::retrieval::{EncoderFolders, EncoderSummary, Method, Search};
 use medrgb_encoder::BackendChoice;

@@ -95,7 +95,8 @@ answers!(
     LoadState,
     Mutated,
     Searched,
-    Queried
+    Queried,
+    Statistics
 );
 
 impl Answer for wire::Status {

@@ -2,30 +2,21 @@
 
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
 use crate::retrieval::RetrievalError;
 use crate::retrieval::remote::address::{Address, Token};
 use crate::retrieval::remote::client::{CallError, Client, QUICK, SLOW};
-use crate::retrieval::remote::record::{IndexKind, Precision, Record};
-use crate::retrieval::remote::values::{
-    pair, placeholders, take_number, take_texts, take_vectors, texts, value_of, vectors,
+use crate::retrieval::remote::record::{IndexKind, Record};
+use crate::retrieval::remote::shape::{
+    CONTENT, Facts, ID, Near, Row, TITLE, VECTOR, fields, near, one_by_one,
 };
-use crate::retrieval::remote::wire::{self, consistency, data_type};
+use crate::retrieval::remote::values::{pair, placeholders, take_number, texts, value_of, vectors};
+use crate::retrieval::remote::wire::{self, consistency};
 
-/// Bytes of an id at most.
-pub const LONGEST_ID: usize = 512;
-/// Bytes of a title or a text at most: Milvus's limit of a text field.
-pub const LONGEST_TEXT: usize = 65_535;
 /// Hits of a search at most: Milvus's limit.
 pub const MOST_HITS: usize = 16_384;
 /// Candidates of a search of the graph where the address names none, at least.
 const EF: usize = 128;
 
-const ID: &str = "id";
-const TITLE: &str = "title";
-const CONTENT: &str = "content";
-const VECTOR: &str = "vector";
 const COUNT: &str = "count(*)";
 const METRIC: &str = "IP";
 
@@ -36,59 +27,6 @@ pub struct CreateOptions {
     pub kind: IndexKind,
     /// Shards that take writes; `None` leaves it to the server.
     pub shards: Option<u16>,
-}
-
-/// One document with its vector.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Row {
-    /// Unique.
-    pub id: String,
-    /// May be empty.
-    pub title: String,
-    /// The text.
-    pub content: String,
-    /// As many numbers as the collection has dimensions.
-    pub vector: Vec<f32>,
-}
-
-/// A found document.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Near {
-    /// Its id.
-    pub id: String,
-    /// Its title.
-    pub title: String,
-    /// Its text, perhaps cut.
-    pub content: String,
-    /// Inner product with the query.
-    pub score: f32,
-    /// Its vector.
-    pub vector: Vec<f32>,
-}
-
-/// What a collection is.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Facts {
-    /// Documents.
-    pub documents: usize,
-    /// Dimensions.
-    pub dim: usize,
-    /// How scores are computed: `IP` is the inner product.
-    pub metric: String,
-    /// Milvus's name of the index.
-    pub index_type: String,
-    /// Its parameters as Milvus says them.
-    pub index_params: String,
-    /// How vectors are kept.
-    pub precision: Precision,
-    /// Shards.
-    pub shards: i32,
-    /// The encoder that made the vectors.
-    pub encoder: String,
-    /// Hash of its weights.
-    pub weights_sha256: String,
-    /// The program that made the collection.
-    pub tool: String,
 }
 
 /// A collection, there or to be made.
@@ -301,7 +239,7 @@ impl Collection {
     ///
     /// # Errors
     /// When the server can't be reached or refuses.
-    pub fn flush(&self) -> Result<(), RetrievalError> {
+    pub fn flush(&self) -> Result<(), CallError> {
         let request = wire::Flush {
             database: self.address.database.clone(),
             collections: vec![self.address.collection.clone()],
@@ -334,6 +272,23 @@ impl Collection {
         )?;
         let count = take_number(&mut answer.fields, COUNT)?;
         Ok(usize::try_from(count).unwrap_or(0))
+    }
+
+    /// Rows in the server's storage, known without loading; replaced ones may count twice for a while.
+    fn stored_rows(&self) -> Result<usize, RetrievalError> {
+        let answer: wire::Statistics = self.client.call(
+            "/milvus.proto.milvus.MilvusService/GetCollectionStatistics",
+            &format!("{} can't be counted", self.place()),
+            self.of_collection(),
+            QUICK,
+        )?;
+        let rows = value_of(&answer.values, "row_count").and_then(|rows| rows.parse().ok());
+        rows.ok_or_else(|| {
+            RetrievalError(format!(
+                "the Milvus server does not say how many rows {} has",
+                self.place()
+            ))
+        })
     }
 
     /// The `k` documents whose vectors have the largest inner product with `vector`, best first.
@@ -400,7 +355,13 @@ impl Collection {
         let Some((record, shards)) = self.described()? else {
             return Ok(None);
         };
-        self.ensure_loaded(SLOW)?;
+        // Looking at a large collection must not load it.
+        let loaded = self.is_loaded(&format!("{} can't be asked", self.place()))?;
+        let documents = if loaded {
+            self.count()?
+        } else {
+            self.stored_rows()?
+        };
         let index: wire::DescribedIndexes = self.client.call(
             "/milvus.proto.milvus.MilvusService/DescribeIndex",
             &format!("the index of {} can't be looked up", self.place()),
@@ -418,7 +379,8 @@ impl Collection {
             None => one_by_one(&params),
         };
         Ok(Some(Facts {
-            documents: self.count()?,
+            documents,
+            loaded,
             dim: record.dim,
             metric: said("metric_type"),
             index_type: said("index_type"),
@@ -459,74 +421,4 @@ impl Collection {
             collection: self.address.collection.clone(),
         }
     }
-}
-
-fn fields(record: &Record) -> Vec<wire::FieldSchema> {
-    let text = |name: &str, most: usize| wire::FieldSchema {
-        name: name.into(),
-        is_primary_key: name == ID,
-        data_type: data_type::VARCHAR,
-        type_params: vec![pair("max_length", most)],
-    };
-    let vector = wire::FieldSchema {
-        name: VECTOR.into(),
-        is_primary_key: false,
-        data_type: match record.precision {
-            Precision::Float32 => data_type::FLOAT_VECTOR,
-            Precision::Float16 => data_type::FLOAT16_VECTOR,
-        },
-        type_params: vec![pair("dim", record.dim)],
-    };
-    vec![
-        text(ID, LONGEST_ID),
-        text(TITLE, LONGEST_TEXT),
-        text(CONTENT, LONGEST_TEXT),
-        vector,
-    ]
-}
-
-/// Servers that list each parameter of the index by itself.
-fn one_by_one(params: &[wire::KeyValue]) -> String {
-    let others: Vec<String> = params
-        .iter()
-        .filter(|pair| !matches!(pair.key.as_str(), "metric_type" | "index_type"))
-        .map(|pair| format!("{}={}", pair.key, pair.value))
-        .collect();
-    others.join(", ")
-}
-
-fn near(mut data: wire::SearchedData, dim: usize) -> Result<Vec<Near>, RetrievalError> {
-    let ids = data
-        .ids
-        .and_then(|ids| ids.strings)
-        .unwrap_or_default()
-        .data;
-    // Without hits a server may leave the columns out.
-    if ids.is_empty() {
-        return Ok(Vec::new());
-    }
-    let rows = ids.len();
-    let titles = take_texts(&mut data.fields, TITLE, rows)?;
-    let contents = take_texts(&mut data.fields, CONTENT, rows)?;
-    let vectors = take_vectors(&mut data.fields, VECTOR, rows, dim)?;
-    if data.scores.len() != rows {
-        return Err(RetrievalError(format!(
-            "the Milvus server's answer has {rows} ids but {} scores",
-            data.scores.len()
-        )));
-    }
-    let texts = titles.into_iter().zip(contents);
-    let numbers = data.scores.into_iter().zip(vectors);
-    Ok(ids
-        .into_iter()
-        .zip(texts)
-        .zip(numbers)
-        .map(|((id, (title, content)), (score, vector))| Near {
-            id,
-            title,
-            content,
-            score,
-            vector,
-        })
-        .collect())
 }

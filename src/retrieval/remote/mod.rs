@@ -8,6 +8,7 @@ pub mod address;
 pub mod collection;
 pub mod push;
 pub mod record;
+pub mod shape;
 
 mod client;
 mod values;
@@ -22,8 +23,8 @@ pub use address::{Address, TOKEN_VARIABLE, Token};
 pub use collection::Collection;
 
 use crate::retrieval::encoders::{self, EncodedQuery, Pair};
-use crate::retrieval::remote::collection::Near;
 use crate::retrieval::remote::record::Record;
+use crate::retrieval::remote::shape::Near;
 use crate::retrieval::{
     EncoderFolders, EncoderSummary, Found, Hit, IndexInfo, Method, RetrievalError, Search,
     SearchTiming,

@@ -11,8 +11,9 @@ use serde::Serialize;
 
 use crate::domain::text::short;
 use crate::retrieval::RetrievalError;
-use crate::retrieval::remote::collection::{Collection, LONGEST_ID, LONGEST_TEXT, Row};
+use crate::retrieval::remote::collection::Collection;
 use crate::retrieval::remote::record::{Precision, Record};
+use crate::retrieval::remote::shape::{LONGEST_ID, LONGEST_TEXT, Row};
 
 /// Rows of a batch at most.
 const BATCH: usize = 1000;
@@ -79,7 +80,12 @@ pub fn push(
     if progress(seen).is_break() {
         return Err(stopped(pushed.written));
     }
-    collection.flush()?;
+    match collection.flush() {
+        // What is written is safe in the server's log; a cluster flushes by itself, and limits how often one
+        // may ask for it.
+        Err(error) if error.passing => {}
+        flushed => flushed?,
+    }
     Ok(pushed)
 }
 

@@ -49,7 +49,7 @@ pub struct KeyValue {
     pub value: String,
 }
 
-/// A request about one collection: describe, drop, and indexes.
+/// A request about one collection: describe, drop, statistics, and indexes.
 #[derive(Clone, PartialEq, Message)]
 pub struct OfCollection {
     #[prost(string, tag = "2")]
@@ -176,6 +176,14 @@ pub struct Flush {
     pub database: String,
     #[prost(string, repeated, tag = "3")]
     pub collections: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Statistics {
+    #[prost(message, optional, tag = "1")]
+    pub status: Option<Status>,
+    #[prost(message, repeated, tag = "2")]
+    pub values: Vec<KeyValue>,
 }
 
 /// An answer of which only the status matters here.
