@@ -14,7 +14,6 @@ use crate::cli::progress::Line;
 use crate::cli::search;
 use crate::data::dataset::Dataset;
 use crate::domain::text::{clean, collapse, count};
-use crate::retrieval::remote::collection::CreateOptions;
 use crate::retrieval::remote::push::{Pushed, push};
 use crate::retrieval::remote::record::{IndexKind, Precision, Record};
 use crate::retrieval::remote::shape::{Facts, Row};
@@ -190,20 +189,17 @@ fn prepare(
         Precision::Float32
     };
     let Some(record) = existing else {
-        let record = Record::new(encoder, precision);
-        let options = CreateOptions {
-            kind: match args.index_type {
-                IndexType::Hnsw => IndexKind::Hnsw {
-                    m: args.m.into(),
-                    ef_construction: args.ef_construction.into(),
-                },
-                IndexType::Diskann => IndexKind::Diskann,
-                IndexType::Flat => IndexKind::Flat,
+        let index = match args.index_type {
+            IndexType::Hnsw => IndexKind::Hnsw {
+                m: args.m.into(),
+                ef_construction: args.ef_construction.into(),
             },
-            shards: args.shards,
+            IndexType::Diskann => IndexKind::Diskann,
+            IndexType::Flat => IndexKind::Flat,
         };
+        let record = Record::new(encoder, precision, index);
         collection
-            .create(&record, &options)
+            .create(&record, args.shards)
             .map_err(Failure::failed)?;
         return Ok(record);
     };

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use medrgb::retrieval::exact::{self, Vectors};
-use medrgb::retrieval::remote::collection::CreateOptions;
 use medrgb::retrieval::remote::push::{Pushed, push};
 use medrgb::retrieval::remote::record::{IndexKind, Precision, Record};
 use medrgb::retrieval::remote::shape::{LONGEST_TEXT, Row};
@@ -29,21 +28,20 @@ fn record(dim: usize, precision: Precision) -> Record {
         stand_in: false,
         weights_sha256: "00".into(),
     };
-    Record::new(&encoder, precision)
+    Record::new(&encoder, precision, HNSW)
 }
 
 fn collection(url: &str) -> Collection {
     Collection::new(&Address::parse(url).unwrap(), None).unwrap()
 }
 
-fn hnsw() -> CreateOptions {
-    CreateOptions {
-        kind: IndexKind::Hnsw {
-            m: 16,
-            ef_construction: 200,
-        },
-        shards: None,
-    }
+const HNSW: IndexKind = IndexKind::Hnsw {
+    m: 16,
+    ef_construction: 200,
+};
+
+fn create(collection: &Collection, record: &Record) {
+    collection.create(record, None).unwrap();
 }
 
 /// Vectors of numbers between −1 and 1.
@@ -91,7 +89,7 @@ fn two_thousand_vectors_give_the_top_ten_of_the_exact_scan() {
     let collection = collection(&server.url("random"));
     assert_eq!(collection.record().unwrap(), None);
     let record = record(dim, Precision::Float32);
-    collection.create(&record, &hnsw()).unwrap();
+    create(&collection, &record);
     assert_eq!(collection.record().unwrap(), Some(record.clone()));
     let pushed = write(&collection, &record, &rows(&vectors, "text"));
     assert_eq!((pushed.written, pushed.refused, pushed.cut), (count, 0, 0));
@@ -150,7 +148,7 @@ fn hostile_ids_and_texts_come_back_as_they_are_and_bad_rows_fail_alone() {
     };
     let collection = collection(&server.url("hostile"));
     let record = record(4, Precision::Float32);
-    collection.create(&record, &hnsw()).unwrap();
+    create(&collection, &record);
     let ids = [
         "\" or id != \"",
         "'); drop collection hostile; --",
@@ -216,7 +214,7 @@ fn what_a_server_refuses_is_said_in_its_words() {
     // milvus-lite has no half precision; a cluster has.
     let collection = collection(&server.url("halves"));
     let error = collection
-        .create(&record(4, Precision::Float16), &hnsw())
+        .create(&record(4, Precision::Float16), None)
         .unwrap_err()
         .to_string();
     assert!(
@@ -439,10 +437,10 @@ fn opened(server: &Server, home: &std::path::Path) -> Arc<Remote> {
         stand_in: false,
         weights_sha256: encoder.info().weights_sha256.clone(),
     };
-    let record = Record::new(&summary, Precision::Float32);
+    let record = Record::new(&summary, Precision::Float32, HNSW);
     let url = server.url("texts");
     let collection = collection(&url);
-    collection.create(&record, &hnsw()).unwrap();
+    create(&collection, &record);
     let vectors = Vectors::new(32, embeddings.data).unwrap();
     write(&collection, &record, &rows(&vectors, "text"));
     load(&collection);

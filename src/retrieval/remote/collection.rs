@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::retrieval::RetrievalError;
 use crate::retrieval::remote::address::{Address, Token};
 use crate::retrieval::remote::client::{CallError, Client, QUICK, SLOW};
-use crate::retrieval::remote::record::{IndexKind, Record};
+use crate::retrieval::remote::record::Record;
 use crate::retrieval::remote::shape::{
     CONTENT, Facts, ID, Near, Row, TITLE, VECTOR, fields, near, one_by_one,
 };
@@ -19,15 +19,6 @@ const EF: usize = 128;
 
 const COUNT: &str = "count(*)";
 const METRIC: &str = "IP";
-
-/// How a collection is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CreateOptions {
-    /// The index.
-    pub kind: IndexKind,
-    /// Shards that take writes; `None` leaves it to the server.
-    pub shards: Option<u16>,
-}
 
 /// A collection, there or to be made.
 #[derive(Debug)]
@@ -77,11 +68,12 @@ impl Collection {
         Ok(Some((record, described.shards)))
     }
 
-    /// Makes the collection and its index.
+    /// Makes the collection and its index. `shards` take writes in parallel; `None` leaves their number to the
+    /// server.
     ///
     /// # Errors
     /// When the server refuses, for example a float16 field on milvus-lite, or a name that is taken.
-    pub fn create(&self, record: &Record, options: &CreateOptions) -> Result<(), RetrievalError> {
+    pub fn create(&self, record: &Record, shards: Option<u16>) -> Result<(), RetrievalError> {
         let (description, property) = record.written()?;
         let schema = wire::CollectionSchema {
             name: self.address.collection.clone(),
@@ -92,7 +84,7 @@ impl Collection {
             database: self.address.database.clone(),
             collection: self.address.collection.clone(),
             schema: prost::Message::encode_to_vec(&schema),
-            shards: options.shards.map_or(0, i32::from),
+            shards: shards.map_or(0, i32::from),
             consistency: consistency::BOUNDED,
             properties: vec![property],
         };
@@ -108,9 +100,9 @@ impl Collection {
             collection: self.address.collection.clone(),
             field: VECTOR.into(),
             params: vec![
-                pair("index_type", options.kind.name()),
+                pair("index_type", record.index.name()),
                 pair("metric_type", METRIC),
-                pair("params", options.kind.params()),
+                pair("params", record.index.build_params()),
             ],
             name: VECTOR.into(),
         };
@@ -330,8 +322,7 @@ impl Collection {
                 pair("anns_field", VECTOR),
                 pair("topk", k),
                 pair("metric_type", METRIC),
-                // Each kind of index reads its own name of the same thing and leaves the other.
-                pair("params", serde_json::json!({"ef": ef, "search_list": ef})),
+                pair("params", record.index.search_params(ef)),
                 pair("round_decimal", -1),
             ],
             queries: 1,

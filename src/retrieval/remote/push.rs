@@ -200,6 +200,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
     use crate::retrieval::EncoderSummary;
+    use crate::retrieval::remote::record::IndexKind;
 
     fn record(precision: Precision) -> Record {
         let encoder = EncoderSummary {
@@ -209,7 +210,7 @@ mod tests {
             stand_in: false,
             weights_sha256: "ab".into(),
         };
-        Record::new(&encoder, precision)
+        Record::new(&encoder, precision, IndexKind::Flat)
     }
 
     fn row(id: &str, content: &str, vector: &[f32]) -> Row {

@@ -35,19 +35,22 @@ pub struct Record {
     pub dim: usize,
     /// How vectors are kept.
     pub precision: Precision,
+    /// The index over them.
+    pub index: IndexKind,
     /// The program that made the collection.
     pub tool: String,
 }
 
 impl Record {
     /// A record of vectors that this encoder made.
-    pub fn new(encoder: &EncoderSummary, precision: Precision) -> Record {
+    pub fn new(encoder: &EncoderSummary, precision: Precision, index: IndexKind) -> Record {
         Record {
             format: FORMAT,
             encoder: encoder.name.clone(),
             weights_sha256: encoder.weights_sha256.clone(),
             dim: encoder.dim,
             precision,
+            index,
             tool: concat!("medrgb ", env!("CARGO_PKG_VERSION")).into(),
         }
     }
@@ -121,7 +124,8 @@ fn beginning(hash: &str) -> String {
 }
 
 /// The index over the vectors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum IndexKind {
     /// A graph in memory.
     Hnsw {
@@ -147,12 +151,21 @@ impl IndexKind {
     }
 
     /// Milvus's parameters for building.
-    pub(super) fn params(self) -> String {
+    pub(super) fn build_params(self) -> serde_json::Value {
         match self {
             IndexKind::Hnsw { m, ef_construction } => {
-                serde_json::json!({"M": m, "efConstruction": ef_construction}).to_string()
+                serde_json::json!({"M": m, "efConstruction": ef_construction})
             }
-            IndexKind::Diskann | IndexKind::Flat => "{}".into(),
+            IndexKind::Diskann | IndexKind::Flat => serde_json::json!({}),
+        }
+    }
+
+    /// Milvus's parameters for a search that looks at `ef` candidates.
+    pub(super) fn search_params(self, ef: usize) -> serde_json::Value {
+        match self {
+            IndexKind::Hnsw { .. } => serde_json::json!({"ef": ef}),
+            IndexKind::Diskann => serde_json::json!({"search_list": ef}),
+            IndexKind::Flat => serde_json::json!({}),
         }
     }
 }
@@ -174,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_record_is_read_from_either_place() {
-        let record = Record::new(&encoder("ab", 8), Precision::Float16);
+        let record = Record::new(&encoder("ab", 8), Precision::Float16, IndexKind::Diskann);
         let (json, property) = record.written().unwrap();
         assert_eq!(Record::read(&[property], "", "c").unwrap(), record);
         assert_eq!(Record::read(&[pair("a", "b")], &json, "c").unwrap(), record);
@@ -186,7 +199,7 @@ mod tests {
             let message = Record::read(&[], description, "c").unwrap_err().to_string();
             assert!(message.contains("medrgb index push"), "{message}");
         }
-        let mut record = Record::new(&encoder("ab", 8), Precision::Float32);
+        let mut record = Record::new(&encoder("ab", 8), Precision::Float32, IndexKind::Flat);
         record.format = FORMAT + 1;
         let (_, property) = record.written().unwrap();
         let message = Record::read(&[property], "", "c").unwrap_err().to_string();
@@ -195,7 +208,7 @@ mod tests {
 
     #[test]
     fn only_the_encoder_that_made_the_vectors_belongs() {
-        let record = Record::new(&encoder("ab", 8), Precision::Float32);
+        let record = Record::new(&encoder("ab", 8), Precision::Float32, IndexKind::Flat);
         record.belongs(&encoder("ab", 8), "c").unwrap();
         let message = record
             .belongs(&encoder("cd", 8), "c")
