@@ -212,6 +212,7 @@ fn prepare(
             collection.place()
         )));
     }
+    collection.ensure_index(&record).map_err(Failure::failed)?;
     note(&format!(
         "{} exists: documents are added or replaced, its index stays as it is",
         collection.place()

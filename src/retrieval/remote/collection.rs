@@ -88,13 +88,28 @@ impl Collection {
             consistency: consistency::BOUNDED,
             properties: vec![property],
         };
-        let what = format!("{} can't be made", self.place());
         let _: wire::Status = self.client.call(
             "/milvus.proto.milvus.MilvusService/CreateCollection",
-            &what,
+            &format!("{} can't be made", self.place()),
             request,
             SLOW,
         )?;
+        if let Err(error) = self.ensure_index(record) {
+            // Half a collection would only be in the way of the next attempt.
+            let _ = self.remove();
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// Makes the index where there is none, as after a push that was killed between the two.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub fn ensure_index(&self, record: &Record) -> Result<(), RetrievalError> {
+        if self.index_params()?.is_some() {
+            return Ok(());
+        }
         let request = wire::CreateIndex {
             database: self.address.database.clone(),
             collection: self.address.collection.clone(),
@@ -106,18 +121,30 @@ impl Collection {
             ],
             name: VECTOR.into(),
         };
-        let made: Result<wire::Status, CallError> = self.client.call(
+        let _: wire::Status = self.client.call(
             "/milvus.proto.milvus.MilvusService/CreateIndex",
-            &what,
+            &format!("the index of {} can't be made", self.place()),
             request,
             SLOW,
-        );
-        if let Err(error) = made {
-            // Half a collection would only be in the way of the next attempt.
-            let _ = self.remove();
-            return Err(error.into());
-        }
+        )?;
         Ok(())
+    }
+
+    /// What the server says about the index; `None` where there is none.
+    fn index_params(&self) -> Result<Option<Vec<wire::KeyValue>>, RetrievalError> {
+        let answer: Result<wire::DescribedIndexes, CallError> = self.client.call(
+            "/milvus.proto.milvus.MilvusService/DescribeIndex",
+            &format!("the index of {} can't be looked up", self.place()),
+            self.of_collection(),
+            QUICK,
+        );
+        let described = match answer {
+            Err(error) if error.missing => return Ok(None),
+            answer => answer?,
+        };
+        let mut indexes = described.indexes.into_iter();
+        let index = indexes.find(|index| index.field == VECTOR);
+        Ok(index.map(|index| index.params))
     }
 
     /// Loads the collection into the memory of the machines that search it and waits until it is there;
@@ -353,17 +380,7 @@ impl Collection {
         } else {
             self.stored_rows()?
         };
-        let index: wire::DescribedIndexes = self.client.call(
-            "/milvus.proto.milvus.MilvusService/DescribeIndex",
-            &format!("the index of {} can't be looked up", self.place()),
-            self.of_collection(),
-            QUICK,
-        )?;
-        let index = index
-            .indexes
-            .into_iter()
-            .find(|index| index.field == VECTOR);
-        let params = index.map(|index| index.params).unwrap_or_default();
+        let params = self.index_params()?.unwrap_or_default();
         let said = |key| value_of(&params, key).unwrap_or("?").to_owned();
         let index_params = match value_of(&params, "params") {
             Some(together) => together.to_owned(),

@@ -137,10 +137,6 @@ pub struct DescribedIndex {
     pub params: Vec<KeyValue>,
     #[prost(string, tag = "4")]
     pub field: String,
-    #[prost(int64, tag = "5")]
-    pub indexed_rows: i64,
-    #[prost(int64, tag = "6")]
-    pub total_rows: i64,
 }
 
 #[derive(Clone, PartialEq, Message)]
