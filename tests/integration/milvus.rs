@@ -1,16 +1,21 @@
 //! The remote store against a real server.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::process::{Command, Output};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use medrgb::engine::job::JobId;
+use medrgb::engine::search::{
+    SearchCorpus, SearchEvent, SearchQuery, SearchResults, SearchService,
+};
 use medrgb::retrieval::exact::{self, Vectors};
 use medrgb::retrieval::remote::push::{Pushed, push};
 use medrgb::retrieval::remote::record::{IndexKind, Precision, Record};
 use medrgb::retrieval::remote::shape::{LONGEST_TEXT, Row};
 use medrgb::retrieval::remote::{Address, Collection, Remote};
-use medrgb::retrieval::{EncoderFolders, EncoderSummary, Method, Search};
+use medrgb::retrieval::{CorpusDocument, EncoderFolders, EncoderSummary, Method, Search};
 use medrgb_encoder::BackendChoice;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -464,6 +469,20 @@ fn a_server_killed_while_searching_is_said_and_found_again() {
             .all(|vector| vector.as_ref().is_some_and(|v| v.len() == 32))
     );
 
+    let (service, mut inbox) = service(&remote);
+    let answer = ask(&service, &mut inbox, 1);
+    let hits = answer.lists[0].1.as_ref().unwrap().hits.len();
+    assert_eq!((hits, answer.map.unwrap().points.len()), (10, 10));
+    // The first of ten hits is one of two signal documents.
+    let measures = answer.measures[0].unwrap();
+    let expected = (0.5, 1.0, 10);
+    assert_eq!(
+        (measures.recall, measures.reciprocal_rank, measures.at),
+        expected
+    );
+    let said = answer.lists[1].1.as_ref().unwrap_err();
+    assert!(said.contains("dense vectors only"), "{said}");
+
     // Searches run one after another while the server dies.
     let searching = std::thread::spawn({
         let remote = Arc::clone(&remote);
@@ -493,6 +512,54 @@ fn a_server_killed_while_searching_is_said_and_found_again() {
             .search("heart disease", Method::Dense, 10)
             .is_ok_and(|found| found.hits.len() == 10)
     });
+    let answer = ask(&service, &mut inbox, 3);
+    assert_eq!(answer.lists[0].1.as_ref().unwrap().hits.len(), 10);
+}
+
+/// The service behind the explorer's screen, over a remote index; two of its documents are signal for q.
+fn service(remote: &Arc<Remote>) -> (SearchService, Inbox) {
+    let document = |id: &str| CorpusDocument {
+        id: id.into(),
+        title: String::new(),
+        content: String::new(),
+    };
+    let found = remote.search("heart disease", Method::Dense, 1).unwrap();
+    let corpus = SearchCorpus {
+        documents: vec![document(&found.hits[0].id), document("elsewhere")],
+        signal_of: vec![HashSet::from(["q".to_owned()]); 2],
+    };
+    let (events, mut inbox) = tokio::sync::mpsc::channel(64);
+    let index: Arc<dyn Search> = remote.clone();
+    let service =
+        SearchService::open(&corpus, Arc::new(move || Ok(index.clone())), events).unwrap();
+    loop {
+        match inbox.blocking_recv().unwrap().1 {
+            SearchEvent::Ready(info) => {
+                assert_eq!(info.documents, 300);
+                return (service, inbox);
+            }
+            SearchEvent::Building(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+type Inbox = tokio::sync::mpsc::Receiver<(JobId, SearchEvent)>;
+
+fn ask(service: &SearchService, inbox: &mut Inbox, ticket: u64) -> Box<SearchResults> {
+    service.ask(SearchQuery {
+        ticket,
+        text: "heart disease".into(),
+        methods: vec![Method::Dense, Method::Bm25, Method::Hybrid],
+        k: 10,
+        question_id: Some("q".into()),
+    });
+    loop {
+        match inbox.blocking_recv().unwrap().1 {
+            SearchEvent::Results(results) if results.ticket == ticket => return results,
+            _ => {}
+        }
+    }
 }
 
 #[cfg(unix)]

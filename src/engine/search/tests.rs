@@ -163,3 +163,23 @@ fn a_corpus_that_can_not_be_indexed_answers_with_the_reason() {
     };
     assert!(results.lists[0].1.as_ref().unwrap_err().contains("same id"));
 }
+
+#[test]
+fn an_index_that_can_not_be_opened_fails_once_and_answers_with_the_reason() {
+    let (events, mut inbox) = mpsc::channel(64);
+    let open: OpenIndex = Arc::new(|| Err("the server is away".into()));
+    let service = SearchService::open(&corpus(), open, events).unwrap();
+    let (_, event) = next(&mut inbox).unwrap();
+    assert_eq!(event, SearchEvent::Failed("the server is away".into()));
+    service.ask(query(1, "renal", &[Method::Dense]));
+    let Some((_, SearchEvent::Results(results))) = next(&mut inbox) else {
+        panic!("no results")
+    };
+    let why = results.lists[0].1.as_ref().unwrap_err();
+    assert_eq!(
+        (why.as_str(), results.measures[0]),
+        ("the server is away", None)
+    );
+    drop(service);
+    assert_eq!(next(&mut inbox), None);
+}

@@ -39,6 +39,9 @@ pub struct EncoderName {
     pub stand_in: bool,
 }
 
+/// The stage of an index that needs no building.
+const OPENING: &str = "opening the index";
+
 /// How far a stage of the building is, and how fast it goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildState {
@@ -169,6 +172,17 @@ impl RetrievalState {
     /// Whether an index is being built or a search runs.
     pub fn is_busy(&self) -> bool {
         matches!(self.index, IndexState::Building { .. }) || self.searching
+    }
+
+    /// Whether an index that is there already is being opened, rather than one built.
+    pub fn is_opening(&self) -> bool {
+        match &self.index {
+            IndexState::Building {
+                progress: Some(build),
+                ..
+            } => build.stage == OPENING,
+            _ => false,
+        }
     }
 
     /// The id of the chosen hit of the focused list.

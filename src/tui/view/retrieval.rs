@@ -390,6 +390,7 @@ fn hits(app: &App, list: usize, area: Rect, buffer: &mut Buffer) {
         _ => {
             let building = matches!(app.retrieval.index, IndexState::Building { .. });
             let text = match method {
+                _ if app.retrieval.is_opening() => "the index is being opened …",
                 Method::Bm25 if building => "the text index is being built …",
                 _ if building => "the documents are being encoded …",
                 _ if app.retrieval.searching => "…",
