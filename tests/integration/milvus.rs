@@ -423,7 +423,8 @@ fn a_server_that_is_not_there_and_wrong_addresses_are_said_at_once() {
 /// A collection of 300 texts by the tiny encoder, opened for searching.
 fn opened(server: &Server, home: &std::path::Path) -> Arc<Remote> {
     let folders = tiny(home, "tiny", 1);
-    let encoder = medrgb_encoder::Encoder::open(&folders.query, &Default::default()).unwrap();
+    let encoder =
+        medrgb::retrieval::encoders::open(&folders.query, BackendChoice::Cpu, None).unwrap();
     let texts = tiny_bert::texts(300);
     let inputs: Vec<_> = texts
         .iter()

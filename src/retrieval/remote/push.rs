@@ -105,10 +105,10 @@ struct Batch {
 impl Batch {
     /// A server may refuse an id that comes twice in one batch; in the next one it replaces the first.
     fn has_room_for(&self, row: &Row) -> bool {
-        self.rows.len() < BATCH
-            && self.bytes + size(row) <= BATCH_BYTES
-            && !self.ids.contains(&row.id)
-            || self.rows.is_empty()
+        self.rows.is_empty()
+            || (self.rows.len() < BATCH
+                && self.bytes + size(row) <= BATCH_BYTES
+                && !self.ids.contains(&row.id))
     }
 
     fn add(&mut self, row: Row) {
