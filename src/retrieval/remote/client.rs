@@ -3,10 +3,12 @@
 //! Calls block. They run on one thread of an async runtime of the client's own, so that a caller on any
 //! thread gets its answer, or a sentence why there is none, within the call's time limit.
 
+use std::marker::PhantomData;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use base64::Engine;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 
@@ -307,10 +309,53 @@ where
         request.metadata_mut().insert("authorization", token);
     }
     let path = http::uri::PathAndQuery::from_static(method);
-    let codec = tonic_prost::ProstCodec::<Q, A>::default();
+    let codec = Messages(PhantomData);
     grpc.unary(request, path, codec)
         .await
         .map(tonic::Response::into_inner)
+}
+
+/// Requests and answers as protobuf.
+struct Messages<Q, A>(PhantomData<(Q, A)>);
+
+impl<Q, A> Codec for Messages<Q, A>
+where
+    Q: prost::Message + 'static,
+    A: prost::Message + Default + 'static,
+{
+    type Encode = Q;
+    type Decode = A;
+    type Encoder = Messages<Q, A>;
+    type Decoder = Messages<Q, A>;
+
+    fn encoder(&mut self) -> Self::Encoder {
+        Messages(PhantomData)
+    }
+
+    fn decoder(&mut self) -> Self::Decoder {
+        Messages(PhantomData)
+    }
+}
+
+impl<Q: prost::Message, A> Encoder for Messages<Q, A> {
+    type Item = Q;
+    type Error = tonic::Status;
+
+    fn encode(&mut self, item: Q, out: &mut EncodeBuf<'_>) -> Result<(), tonic::Status> {
+        item.encode(out)
+            .map_err(|error| tonic::Status::internal(error.to_string()))
+    }
+}
+
+impl<Q, A: prost::Message + Default> Decoder for Messages<Q, A> {
+    type Item = A;
+    type Error = tonic::Status;
+
+    fn decode(&mut self, input: &mut DecodeBuf<'_>) -> Result<Option<A>, tonic::Status> {
+        A::decode(input)
+            .map(Some)
+            .map_err(|error| tonic::Status::internal(error.to_string()))
+    }
 }
 
 /// An error with what caused it, without what is only a repetition.

@@ -24,35 +24,38 @@ pub fn value_of<'a>(pairs: &'a [wire::KeyValue], key: &str) -> Option<&'a str> {
 
 /// A column of texts.
 pub fn texts(name: &str, data: Vec<String>) -> wire::FieldData {
-    let strings = wire::ScalarData::Strings(wire::Strings { data });
     wire::FieldData {
         data_type: data_type::VARCHAR,
         name: name.into(),
-        column: Some(wire::Column::Scalars(wire::Scalars {
-            data: Some(strings),
-        })),
+        scalars: Some(wire::Scalars {
+            strings: Some(wire::Strings { data }),
+            ..wire::Scalars::default()
+        }),
+        ..wire::FieldData::default()
     }
 }
 
 /// A column of vectors, given row after row.
 pub fn vectors(name: &str, dim: usize, precision: Precision, data: Vec<f32>) -> wire::FieldData {
-    let (data_type, data) = match precision {
-        Precision::Float32 => (
-            data_type::FLOAT_VECTOR,
-            wire::VectorData::Floats(wire::Floats { data }),
-        ),
-        Precision::Float16 => (
-            data_type::FLOAT16_VECTOR,
-            wire::VectorData::Halves(to_bytes(precision, &data)),
-        ),
+    let mut vectors = wire::Vectors {
+        dim: dim as i64,
+        ..wire::Vectors::default()
+    };
+    let data_type = match precision {
+        Precision::Float32 => {
+            vectors.floats = Some(wire::Floats { data });
+            data_type::FLOAT_VECTOR
+        }
+        Precision::Float16 => {
+            vectors.halves = to_bytes(precision, &data);
+            data_type::FLOAT16_VECTOR
+        }
     };
     wire::FieldData {
         data_type,
         name: name.into(),
-        column: Some(wire::Column::Vectors(wire::Vectors {
-            dim: dim as i64,
-            data: Some(data),
-        })),
+        vectors: Some(vectors),
+        ..wire::FieldData::default()
     }
 }
 
@@ -92,11 +95,10 @@ pub fn take_texts(
     name: &str,
     rows: usize,
 ) -> Result<Vec<String>, RetrievalError> {
-    let column = take(fields, name);
-    if let Some(wire::Column::Scalars(scalars)) = column
-        && let Some(wire::ScalarData::Strings(strings)) = scalars.data
-        && strings.data.len() == rows
-    {
+    let strings = take(fields, name)
+        .and_then(|field| field.scalars?.strings)
+        .unwrap_or_default();
+    if strings.data.len() == rows {
         return Ok(strings.data);
     }
     Err(unexpected(name))
@@ -107,13 +109,13 @@ pub fn take_texts(
 /// # Errors
 /// When the answer has no such column.
 pub fn take_number(fields: &mut Vec<wire::FieldData>, name: &str) -> Result<i64, RetrievalError> {
-    if let Some(wire::Column::Scalars(scalars)) = take(fields, name)
-        && let Some(wire::ScalarData::Longs(longs)) = scalars.data
-        && let [number] = longs.data[..]
-    {
-        return Ok(number);
+    let longs = take(fields, name)
+        .and_then(|field| field.scalars?.longs)
+        .unwrap_or_default();
+    match longs.data[..] {
+        [number] => Ok(number),
+        _ => Err(unexpected(name)),
     }
-    Err(unexpected(name))
 }
 
 /// Takes the column of vectors with this name, as `rows` vectors of `dim` numbers.
@@ -126,16 +128,16 @@ pub fn take_vectors(
     rows: usize,
     dim: usize,
 ) -> Result<Vec<Vec<f32>>, RetrievalError> {
-    let Some(wire::Column::Vectors(vectors)) = take(fields, name) else {
-        return Err(unexpected(name));
-    };
-    let numbers = match vectors.data {
-        Some(wire::VectorData::Floats(floats)) => floats.data,
-        Some(wire::VectorData::Halves(bytes)) => bytes
+    let vectors = take(fields, name)
+        .and_then(|field| field.vectors)
+        .unwrap_or_default();
+    let numbers = match vectors.floats {
+        Some(floats) => floats.data,
+        None => vectors
+            .halves
             .chunks_exact(2)
             .map(|two| f16::from_le_bytes([two[0], two[1]]).to_f32())
             .collect(),
-        None => Vec::new(),
     };
     if dim == 0 || numbers.len() != rows * dim {
         return Err(unexpected(name));
@@ -143,9 +145,9 @@ pub fn take_vectors(
     Ok(numbers.chunks_exact(dim).map(<[f32]>::to_vec).collect())
 }
 
-fn take(fields: &mut Vec<wire::FieldData>, name: &str) -> Option<wire::Column> {
+fn take(fields: &mut Vec<wire::FieldData>, name: &str) -> Option<wire::FieldData> {
     let at = fields.iter().position(|field| field.name == name)?;
-    fields.swap_remove(at).column
+    Some(fields.swap_remove(at))
 }
 
 fn unexpected(name: &str) -> RetrievalError {
