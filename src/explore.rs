@@ -36,7 +36,7 @@ pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure>
         store: Some(store_file(paths)),
         templates,
         encoder: find_encoder(environment),
-        index: args.index.map(|index| open_index(index, environment)),
+        index: (!args.index.is_empty()).then(|| open_index(args.index, environment)),
         backend: encoder::backend(None, environment)?,
         cache: Some(paths.cache.join("embeddings")),
         hits: config.retrieval.k,
@@ -62,9 +62,11 @@ fn find_encoder(environment: &Environment) -> FindEncoder {
     Arc::new(move || encoder::folders(None, &environment).map_err(|failure| failure.to_string()))
 }
 
-fn open_index(index: String, environment: &Environment) -> OpenIndex {
+fn open_index(names: Vec<String>, environment: &Environment) -> OpenIndex {
     let environment = environment.clone();
     Arc::new(move || {
-        search::open_index(&index, None, None, &environment).map_err(|failure| failure.to_string())
+        search::open_index(&names, None, None, None, &environment)
+            .map(|(index, _)| index)
+            .map_err(|failure| failure.to_string())
     })
 }

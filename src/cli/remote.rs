@@ -14,6 +14,8 @@ use crate::cli::progress::Line;
 use crate::cli::search;
 use crate::data::dataset::Dataset;
 use crate::domain::text::{clean, collapse, count};
+use crate::retrieval::exact::Vectors;
+use crate::retrieval::index::IndexFolder;
 use crate::retrieval::remote::push::{Pushed, push};
 use crate::retrieval::remote::record::{IndexKind, Precision, Record};
 use crate::retrieval::remote::shape::{Facts, Row};
@@ -32,6 +34,9 @@ pub struct PushArgs {
     /// Dataset folder whose documents are encoded and written; without it the sample benchmark.
     #[arg(long, value_name = "FOLDER")]
     pub dataset: Option<PathBuf>,
+    /// Index folder whose documents and vectors are written instead.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["dataset", "encoder", "backend"])]
+    pub index: Option<PathBuf>,
     /// Encoder: a name or a folder.
     #[arg(long, value_name = "NAME|FOLDER")]
     pub encoder: Option<String>,
@@ -93,22 +98,27 @@ struct InfoOutput<'a> {
     facts: &'a Facts,
 }
 
-/// The token of the environment; says where it would travel readable.
-fn token(address: &Address) -> Option<Token> {
-    let token = variable(TOKEN_VARIABLE).and_then(|text| Token::new(&text))?;
-    if !address.tls && !address.is_local() {
+fn token() -> Option<Token> {
+    variable(TOKEN_VARIABLE).and_then(|text| Token::new(&text))
+}
+
+/// Says where a token would travel readable.
+pub(super) fn warn(url: &str) {
+    let Ok(address) = Address::parse(url) else {
+        return;
+    };
+    if token().is_some() && !address.tls && !address.is_local() {
         note(&format!(
             "{TOKEN_VARIABLE} travels unencrypted to {}; use milvus+tls:// where the server speaks TLS",
             address.server()
         ));
     }
-    Some(token)
 }
 
 fn collection(url: &str) -> Result<(Address, Collection), Failure> {
     let address = Address::parse(url).map_err(Failure::usage)?;
-    let collection =
-        Collection::new(&address, token(&address).as_ref()).map_err(Failure::failed)?;
+    warn(url);
+    let collection = Collection::new(&address, token().as_ref()).map_err(Failure::failed)?;
     Ok((address, collection))
 }
 
@@ -126,7 +136,7 @@ pub fn open(
     let folders =
         encoder::folders(encoder_flag, environment)?.ok_or_else(|| no_encoder("searched"))?;
     let backend = encoder::backend(backend, environment)?;
-    Remote::open(&address, token(&address).as_ref(), &folders, backend).map_err(Failure::failed)
+    Remote::open(&address, token().as_ref(), &folders, backend).map_err(Failure::failed)
 }
 
 fn no_encoder(what: &str) -> Failure {
@@ -144,21 +154,10 @@ pub fn run_push(args: &PushArgs, environment: &Environment) -> Result<(), Failur
     let (address, collection) = collection(&args.to)?;
     // Asked before anything is encoded: a server that is not there should be known at once.
     let existing = collection.record().map_err(Failure::failed)?;
-    let dataset = match &args.dataset {
-        Some(path) => Dataset::open(path),
-        None => Dataset::sample(),
-    }
-    .map_err(Failure::failed)?;
-    let folders = encoder::folders(args.encoder.as_deref(), environment)?
-        .ok_or_else(|| no_encoder("filled"))?;
-    let retriever = search::index_dataset(&dataset, Some(&folders), args.backend, environment)?;
-    let encoder = retriever
-        .info()
-        .encoder
-        .ok_or_else(|| no_encoder("filled"))?;
+    let source = Source::open(args, environment)?;
     let created = existing.is_none();
-    let record = prepare(args, &collection, existing, &encoder)?;
-    let pushed = write(&collection, &record, &retriever)?;
+    let record = prepare(args, &collection, existing, &source.encoder()?)?;
+    let pushed = write(&collection, &record, &source)?;
     load(&collection, args.replicas)?;
     let documents = collection.count().map_err(Failure::failed)?;
     for reason in &pushed.reasons {
@@ -174,6 +173,83 @@ pub fn run_push(args: &PushArgs, environment: &Environment) -> Result<(), Failur
         });
     }
     say(&summary(&pushed, documents, &address))
+}
+
+/// What is written: documents with their vectors.
+enum Source {
+    Dataset(Arc<Retriever>),
+    Folder(Box<IndexFolder>, Vectors),
+}
+
+impl Source {
+    fn open(args: &PushArgs, environment: &Environment) -> Result<Source, Failure> {
+        if let Some(path) = &args.index {
+            let folder = IndexFolder::open(path).map_err(Failure::failed)?;
+            let vectors = folder.vectors().map_err(Failure::failed)?;
+            return Ok(Source::Folder(Box::new(folder), vectors));
+        }
+        let dataset = match &args.dataset {
+            Some(path) => Dataset::open(path),
+            None => Dataset::sample(),
+        }
+        .map_err(Failure::failed)?;
+        let folders = encoder::folders(args.encoder.as_deref(), environment)?
+            .ok_or_else(|| no_encoder("filled"))?;
+        let documents = search::documents(&dataset);
+        search::build(documents, Some(&folders), args.backend, environment).map(Source::Dataset)
+    }
+
+    /// What made the vectors.
+    fn encoder(&self) -> Result<EncoderSummary, Failure> {
+        match self {
+            Source::Dataset(retriever) => {
+                let encoder = retriever.info().encoder;
+                encoder.ok_or_else(|| no_encoder("filled"))
+            }
+            Source::Folder(folder, _) => match &folder.manifest().encoder {
+                Some(id) if !id.weights_sha256.is_empty() => Ok(EncoderSummary {
+                    name: id.name.clone(),
+                    dim: id.dim,
+                    backend: String::new(),
+                    stand_in: id.stand_in,
+                    weights_sha256: id.weights_sha256.clone(),
+                }),
+                _ => Err(Failure::Failed(
+                    "the index does not say which encoder made its vectors, so a remote index could not check queries against it: build it with --encoder".into(),
+                )),
+            },
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Source::Dataset(retriever) => retriever.documents().len(),
+            Source::Folder(folder, _) => folder.store().len(),
+        }
+    }
+
+    fn row(&self, position: usize) -> Option<Row> {
+        match self {
+            Source::Dataset(retriever) => {
+                let document = retriever.documents().get(position)?;
+                Some(Row {
+                    id: document.id.clone(),
+                    title: document.title.clone(),
+                    content: document.content.clone(),
+                    vector: retriever.embedding(position)?.to_vec(),
+                })
+            }
+            Source::Folder(folder, vectors) => {
+                let text = folder.store().get(position)?;
+                Some(Row {
+                    id: text.id.to_owned(),
+                    title: text.title.to_owned(),
+                    content: text.content.to_owned(),
+                    vector: vectors.row(position)?.into_owned(),
+                })
+            }
+        }
+    }
 }
 
 /// Makes the collection, or checks that the one that is there takes these vectors.
@@ -220,26 +296,18 @@ fn prepare(
     Ok(record)
 }
 
-fn write(
-    collection: &Collection,
-    record: &Record,
-    retriever: &Retriever,
-) -> Result<Pushed, Failure> {
-    let documents = retriever.documents();
+fn write(collection: &Collection, record: &Record, source: &Source) -> Result<Pushed, Failure> {
     let line = Line::new();
-    let mut rows = documents.iter().enumerate().map(|(position, document)| {
-        let vector = retriever
-            .embedding(position)
-            .ok_or_else(|| RetrievalError(format!("document {} has no vector", position + 1)))?;
-        Ok(Row {
-            id: document.id.clone(),
-            title: document.title.clone(),
-            content: document.content.clone(),
-            vector: vector.to_vec(),
+    let mut rows = (0..source.len()).map(|position| {
+        source.row(position).ok_or_else(|| {
+            RetrievalError(format!(
+                "document {} or its vector can't be read: the index is damaged, build it again",
+                position + 1
+            ))
         })
     });
     push(collection, record, &mut rows, &mut |done| {
-        line.at("writing", done, documents.len())
+        line.at("writing", done, source.len())
     })
     .map_err(Failure::failed)
 }

@@ -10,9 +10,10 @@ use crate::cli::Failure;
 use crate::cli::common::{Environment, note, say, say_json};
 use crate::cli::encoder::{self, Backend};
 use crate::cli::progress::Line;
-use crate::cli::remote;
+use crate::cli::{index, remote};
 use crate::data::dataset::Dataset;
 use crate::domain::text::{clean, collapse};
+use crate::retrieval::remote::Address;
 use crate::retrieval::{
     CorpusDocument, EncoderFolders, EncoderSummary, Found, Hit, Method, NO_ENCODER, Retriever,
     Search, SearchTiming,
@@ -26,9 +27,10 @@ pub struct Args {
     /// Dataset folder whose documents are searched; without it the sample benchmark.
     #[arg(long, value_name = "FOLDER")]
     pub dataset: Option<PathBuf>,
-    /// Index that is searched instead: milvus://HOST:PORT/COLLECTION or milvus+tls://….
-    #[arg(long, value_name = "URL", conflicts_with = "dataset")]
-    pub index: Option<String>,
+    /// Index folder that is searched instead; several are searched together. Or one collection on a Milvus
+    /// server: milvus://HOST:PORT/COLLECTION or milvus+tls://….
+    #[arg(long, value_name = "DIR|URL", conflicts_with = "dataset")]
+    pub index: Vec<String>,
     /// How to search; without it dense where an encoder is there, else bm25.
     #[arg(long, value_enum)]
     pub retriever: Option<RetrieverKind>,
@@ -81,8 +83,8 @@ struct Output<'a> {
     query: &'a str,
     /// Null where an index was searched.
     dataset: Option<&'a str>,
-    /// Null where a dataset was searched.
-    index: Option<&'a str>,
+    /// The indexes that were searched; empty where it was a dataset.
+    index: &'a [String],
     documents: usize,
     /// recall@10 of the index against the exact scan, measured when it was built.
     recall_at_10: Option<f64>,
@@ -101,43 +103,68 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     if args.k == 0 {
         return Err(Failure::Usage("-k must be at least 1".into()));
     }
-    if let Some(index) = &args.index {
-        return search_index(index, &args, environment);
+    if !args.index.is_empty() {
+        return search_index(&args, environment);
     }
     let dataset = match &args.dataset {
         Some(path) => Dataset::open(path),
         None => Dataset::sample(),
     }
     .map_err(Failure::failed)?;
-    let (method, folders) = plan(&args, environment)?;
-    let retriever = index_dataset(&dataset, folders.as_ref(), args.backend, environment)?;
-    if let (Some(_), Some(notice)) = (folders, retriever.info().notice) {
-        note(&notice);
-    }
+    let (method, folders) = plan(args.retriever, args.encoder.as_deref(), environment)?;
+    let retriever = build(
+        documents(&dataset),
+        folders.as_ref(),
+        args.backend,
+        environment,
+    )?;
     answer(&args, method, &*retriever, Some(&dataset.name))
 }
 
-/// Searches an index that is named instead of a dataset.
-fn search_index(index: &str, args: &Args, environment: &Environment) -> Result<(), Failure> {
-    let method = args.retriever.map_or(Method::Dense, Method::from);
-    let opened = open_index(index, args.encoder.as_deref(), args.backend, environment)?;
-    if let Some(notice) = opened.info().notice {
+/// Searches indexes that are named instead of a dataset.
+fn search_index(args: &Args, environment: &Environment) -> Result<(), Failure> {
+    for url in args.index.iter().filter(|name| Address::is_remote(name)) {
+        remote::warn(url);
+    }
+    let (searched, method) = open_index(
+        &args.index,
+        args.retriever.map(Method::from),
+        args.encoder.as_deref(),
+        args.backend,
+        environment,
+    )?;
+    let info = searched.info();
+    if let (Some(_), Some(notice)) = (info.encoder, info.notice) {
         note(&notice);
     }
-    answer(args, method, &*opened, None)
+    answer(args, method, &*searched, None)
 }
 
-/// Opens an index by the name that `--index` gives it.
+/// Opens what `--index` names: index folders, searched as one, or a remote index. Prints nothing.
 ///
 /// # Errors
 /// [`Failure`] when there is no such index, or the encoder does not belong to it.
 pub fn open_index(
-    index: &str,
+    names: &[String],
+    method: Option<Method>,
     encoder: Option<&str>,
     backend: Option<Backend>,
     environment: &Environment,
-) -> Result<Arc<dyn Search>, Failure> {
-    Ok(remote::open(index, encoder, backend, environment)?)
+) -> Result<(Arc<dyn Search>, Method), Failure> {
+    match names.iter().find(|name| Address::is_remote(name)) {
+        Some(url) if names.len() == 1 => {
+            let opened = remote::open(url, encoder, backend, environment)?;
+            Ok((opened, method.unwrap_or(Method::Dense)))
+        }
+        Some(_) => Err(Failure::Usage(
+            "a remote index is searched alone: give --index once".into(),
+        )),
+        None => {
+            let paths: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
+            let opened = index::open(&paths, method, encoder, backend, environment)?;
+            Ok((Arc::new(opened.set), opened.method))
+        }
+    }
 }
 
 /// Asks and prints.
@@ -161,22 +188,23 @@ fn answer(
         retriever: method,
         query: &args.query,
         dataset,
-        index: args.index.as_deref(),
+        index: &args.index,
         documents: info.documents,
         recall_at_10: info.recall_at_10,
     })
 }
 
 /// The method and the encoder it needs, if it needs one.
-fn plan(
-    args: &Args,
+pub(super) fn plan(
+    retriever: Option<RetrieverKind>,
+    named: Option<&str>,
     environment: &Environment,
 ) -> Result<(Method, Option<EncoderFolders>), Failure> {
-    if args.retriever == Some(RetrieverKind::Bm25) {
+    if retriever == Some(RetrieverKind::Bm25) {
         return Ok((Method::Bm25, None));
     }
-    let folders = encoder::folders(args.encoder.as_deref(), environment)?;
-    match (args.retriever, folders) {
+    let folders = encoder::folders(named, environment)?;
+    match (retriever, folders) {
         (Some(kind), Some(folders)) => Ok((kind.into(), Some(folders))),
         (None, Some(folders)) => Ok((Method::Dense, Some(folders))),
         (None, None) => {
@@ -189,17 +217,9 @@ fn plan(
     }
 }
 
-/// The documents of a dataset with their indexes; embeddings come from the cache where they are there.
-///
-/// # Errors
-/// [`Failure`] when the encoder can't be used or indexing fails.
-pub fn index_dataset(
-    dataset: &Dataset,
-    folders: Option<&EncoderFolders>,
-    backend: Option<Backend>,
-    environment: &Environment,
-) -> Result<Arc<Retriever>, Failure> {
-    let documents = dataset
+/// The documents of a dataset as a corpus.
+pub(super) fn documents(dataset: &Dataset) -> Vec<CorpusDocument> {
+    dataset
         .documents()
         .into_iter()
         .map(|(document, _)| CorpusDocument {
@@ -207,7 +227,19 @@ pub fn index_dataset(
             title: document.title.clone(),
             content: document.content.clone(),
         })
-        .collect();
+        .collect()
+}
+
+/// Builds what searches these documents, with progress and notes on standard error; embeddings are cached.
+///
+/// # Errors
+/// [`Failure`] when the encoder can't be used or building fails.
+pub(super) fn build(
+    documents: Vec<CorpusDocument>,
+    folders: Option<&EncoderFolders>,
+    backend: Option<Backend>,
+    environment: &Environment,
+) -> Result<Arc<Retriever>, Failure> {
     let cache = environment.paths.cache.join("embeddings");
     let line = Line::new();
     let retriever = Retriever::build(
@@ -221,6 +253,9 @@ pub fn index_dataset(
     drop(line);
     for text in retriever.notes() {
         note(text);
+    }
+    if let (Some(_), Some(notice)) = (folders, retriever.info().notice) {
+        note(&notice);
     }
     Ok(retriever)
 }

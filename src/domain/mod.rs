@@ -9,6 +9,7 @@ pub mod normalize;
 pub mod passage;
 pub mod plain;
 pub mod plan;
+pub mod probe;
 pub mod prompt;
 pub mod question;
 pub mod ranking;

@@ -6,6 +6,8 @@
 
 use std::cmp::Ordering;
 
+use serde::Serialize;
+
 /// Puts a result list into trec_eval's order: higher score first, equal scores by id, the larger first.
 ///
 /// Scores are compared as `f32`, as trec_eval does; one that is no number ranks last.
@@ -75,7 +77,7 @@ pub fn average_precision(ranked: &[bool], relevant_total: usize) -> Option<f64> 
 
 /// The measures of one list that are shown while one searches.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Measures {
+pub struct MeasuresAt {
     /// [`ndcg`].
     pub ndcg: f64,
     /// [`recall`].
@@ -86,14 +88,61 @@ pub struct Measures {
     pub at: usize,
 }
 
-impl Measures {
+impl MeasuresAt {
     /// The measures of the first `k` ranks; `None` where nothing is relevant.
-    pub fn new(ranked: &[bool], relevant_total: usize, k: usize) -> Option<Measures> {
-        Some(Measures {
+    pub fn new(ranked: &[bool], relevant_total: usize, k: usize) -> Option<MeasuresAt> {
+        Some(MeasuresAt {
             ndcg: ndcg(ranked, relevant_total, k)?,
             recall: recall(ranked, relevant_total, k)?,
             reciprocal_rank: reciprocal_rank(ranked, relevant_total, k)?,
             at: k,
+        })
+    }
+}
+
+/// The measures of one query, or their means over queries.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Measures {
+    /// nDCG of the first 10.
+    #[serde(rename = "ndcg@10")]
+    pub ndcg_10: f64,
+    /// Share of the relevant documents among the first 10.
+    #[serde(rename = "recall@10")]
+    pub recall_10: f64,
+    /// Share of the relevant documents among the first 100.
+    #[serde(rename = "recall@100")]
+    pub recall_100: f64,
+    /// Reciprocal rank of the first relevant one among the first 10.
+    #[serde(rename = "mrr@10")]
+    pub mrr_10: f64,
+    /// Average precision over the whole list.
+    pub map: f64,
+}
+
+impl Measures {
+    /// Of a list: the grades of what stands at each rank, and all judged grades of the query. `None` where
+    /// nothing is relevant.
+    pub fn of(ranked: &[i64], judged: &[i64]) -> Option<Measures> {
+        let relevant: Vec<bool> = ranked.iter().map(|&grade| grade > 0).collect();
+        let total = judged.iter().filter(|&&grade| grade > 0).count();
+        Some(Measures {
+            ndcg_10: graded_ndcg(ranked, judged, 10)?,
+            recall_10: recall(&relevant, total, 10)?,
+            recall_100: recall(&relevant, total, 100)?,
+            mrr_10: reciprocal_rank(&relevant, total, 10)?,
+            map: average_precision(&relevant, total)?,
+        })
+    }
+
+    /// The mean over queries, each of one vote; `None` without any.
+    pub fn mean(all: &[Measures]) -> Option<Measures> {
+        let mean = |get: fn(&Measures) -> f64| all.iter().map(get).sum::<f64>() / all.len() as f64;
+        (!all.is_empty()).then(|| Measures {
+            ndcg_10: mean(|one| one.ndcg_10),
+            recall_10: mean(|one| one.recall_10),
+            recall_100: mean(|one| one.recall_100),
+            mrr_10: mean(|one| one.mrr_10),
+            map: mean(|one| one.map),
         })
     }
 }
@@ -130,6 +179,18 @@ mod tests {
         let ideal = 2.0 + 1.0 / 3f64.log2();
         assert_eq!(graded_ndcg(&[1, 2, -1], &[2, -1, 1], 10), Some(dcg / ideal));
         assert_eq!(graded_ndcg(&[0, -1], &[-1, 0], 10), None);
+    }
+
+    #[test]
+    fn the_mean_gives_each_query_one_vote() {
+        let perfect = Measures::of(&[1], &[1]).unwrap();
+        assert_eq!(perfect.ndcg_10 + perfect.recall_100 + perfect.map, 3.0);
+        let nothing = Measures::of(&[], &[1, 2]).unwrap();
+        assert_eq!(nothing, Measures::default());
+        let mean = Measures::mean(&[perfect, nothing]).unwrap();
+        assert_eq!((mean.ndcg_10, mean.mrr_10, mean.map), (0.5, 0.5, 0.5));
+        assert_eq!(Measures::mean(&[]), None);
+        assert_eq!(Measures::of(&[1], &[0]), None);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use medrgb_encoder::BackendChoice;
 use tokio::sync::mpsc;
 
 use crate::data::dataset::Dataset;
-use crate::domain::ranking::Measures;
+use crate::domain::ranking::MeasuresAt;
 use crate::engine::job::JobId;
 use crate::engine::search::answers::{Signal, Turn, all_failed, results};
 use crate::retrieval::map::Map;
@@ -106,7 +106,7 @@ pub struct SearchResults {
     pub signal: Vec<Vec<bool>>,
     /// How well each list found the question's signal documents, at ten ranks or as many as were asked for;
     /// `None` where it failed or the question has no signal documents.
-    pub measures: Vec<Option<Measures>>,
+    pub measures: Vec<Option<MeasuresAt>>,
     /// Query and hits on a plane; `None` where the index gives no vectors.
     pub map: Option<Map>,
 }

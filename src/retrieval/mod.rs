@@ -1,10 +1,12 @@
 //! Live retrieval over documents: encoder, exact and HNSW vector search, BM25, fusion.
 //! [`Retriever::search`] is the door.
 
+pub mod corpus;
 pub mod embed;
 pub mod encoders;
 pub mod exact;
 pub mod fusion;
+pub mod index;
 pub mod lexical;
 pub mod map;
 pub mod npy;
@@ -12,6 +14,7 @@ pub mod remote;
 pub mod vector;
 
 mod checkpoint;
+mod mapped;
 mod retriever;
 mod sealed;
 

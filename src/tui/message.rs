@@ -7,7 +7,7 @@ use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::data::dataset::Dataset;
 use crate::data::store::ReplyRecord;
-use crate::domain::ranking::Measures;
+use crate::domain::ranking::MeasuresAt;
 use crate::model::ModelIdentity;
 use crate::retrieval::IndexInfo;
 use crate::retrieval::map::Map;
@@ -116,7 +116,7 @@ pub struct SearchNews {
     /// Share of the exact scan's hits that HNSW found too.
     pub recall: Option<f64>,
     /// How well each list found the question's signal documents.
-    pub measures: [Option<Measures>; 3],
+    pub measures: [Option<MeasuresAt>; 3],
     /// Query and hits on a plane.
     pub map: Option<Map>,
 }

@@ -9,7 +9,7 @@ use medrgb::data::dataset::Dataset;
 use medrgb::data::store::ReplyRecord;
 use medrgb::domain::answer::{Ending, parse};
 use medrgb::domain::prompt::{Prompt, Templates};
-use medrgb::domain::ranking::Measures;
+use medrgb::domain::ranking::MeasuresAt;
 use medrgb::domain::score::score;
 use medrgb::model::{BackendKind, ModelIdentity};
 use medrgb::retrieval::map::{Map, Placed};
@@ -397,8 +397,8 @@ fn retrieval_with_hits(stage: &mut Stage) {
         signal: [vec![true, false], vec![true], vec![]],
         recall: Some(1.0),
         measures: [
-            Measures::new(&[true, false], 2, 10),
-            Measures::new(&[true], 2, 10),
+            MeasuresAt::new(&[true, false], 2, 10),
+            MeasuresAt::new(&[true], 2, 10),
             None,
         ],
         map: Some(a_map()),

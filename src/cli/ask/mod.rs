@@ -9,14 +9,16 @@ use crate::cli::Failure;
 use crate::cli::chat::{ModelArgs, runtime};
 use crate::cli::common::{Environment, note, say, say_json, templates, write_out};
 use crate::cli::condition::{ConditionArgs, instance_failure};
+use crate::cli::probe::reserved;
 use crate::data::store::{ReplyRecord, Store};
+use crate::domain::report::PAPER;
 use crate::domain::text::{clean, collapse};
 use crate::engine::ask::{AskEvent, AskRequest, ask};
 use crate::engine::instance::instance;
 use crate::engine::models::store_file;
 use crate::model::{BackendKind, ChatModel};
 
-mod show;
+pub(super) mod show;
 
 /// Arguments of `medrgb ask`.
 #[derive(Debug, clap::Args)]
@@ -54,9 +56,13 @@ pub struct Args {
 
 pub(super) fn run_name(text: &str) -> Result<String, String> {
     let name = collapse(&clean(text));
-    match name.is_empty() {
-        true => Err("a name is expected".to_owned()),
-        false => Ok(name),
+    match name.as_str() {
+        "" => Err("a name is expected".to_owned()),
+        PAPER => Err("this name stands for the published figures; choose another".to_owned()),
+        _ => match reserved(&name) {
+            Some(why) => Err(why.to_owned()),
+            None => Ok(name),
+        },
     }
 }
 
@@ -151,7 +157,7 @@ pub(super) async fn cancel_on_signal(cancel: CancellationToken) {
 }
 
 /// Writes what comes: the reply's text to standard output, the rest to standard error.
-struct Screen {
+pub(super) struct Screen {
     json: bool,
     /// Whether progress may be written: only where a person looks on.
     progress: bool,
@@ -163,7 +169,7 @@ struct Screen {
 }
 
 impl Screen {
-    fn new(json: bool, cancel: CancellationToken) -> Screen {
+    pub(super) fn new(json: bool, cancel: CancellationToken) -> Screen {
         Screen {
             json,
             progress: std::io::stderr().is_terminal(),
@@ -175,7 +181,7 @@ impl Screen {
         }
     }
 
-    fn take(&mut self, event: AskEvent) {
+    pub(super) fn take(&mut self, event: AskEvent) {
         match event {
             AskEvent::Text(text) if !self.json => self.write(&clean(&text)),
             AskEvent::Status(status) if self.progress && !self.written => {
@@ -211,7 +217,7 @@ impl Screen {
     }
 
     /// Ends the reply's last line.
-    fn finish(mut self) -> Result<(), Failure> {
+    pub(super) fn finish(mut self) -> Result<(), Failure> {
         if self.line_open {
             self.write("\n");
         }

@@ -11,17 +11,18 @@ use crate::data::output;
 use crate::data::store::Store;
 use crate::domain::report::{
     Observation, Options, PAPER, Published, Report, RunFacts, build, csv, html, latex, markdown,
-    text,
+    table_named, table_names, text,
 };
 use crate::domain::text::short;
 use crate::engine::models::store_file;
+use crate::engine::probe::PROBES;
 
 macro_rules! examples {
     () => {
         "Examples:
   medrgb report --run night
   medrgb report --run night --against paper --out night.html
-  medrgb report --run paper --format md"
+  medrgb report --run paper --format md --table 4,6"
     };
 }
 
@@ -65,6 +66,9 @@ pub struct Args {
     /// Put the published figure and the difference beside each cell that has one
     #[arg(long, value_enum, value_name = "REFERENCE")]
     pub against: Option<Reference>,
+    /// Only these tables: 1, 4, 5, 6, or by name (classes, subanswers, abstention)
+    #[arg(long = "table", value_name = "TABLE", value_delimiter = ',', value_parser = table)]
+    pub tables: Vec<&'static str>,
     /// Leave askings whose context has fewer documents than asked for out
     #[arg(long)]
     pub full_contexts: bool,
@@ -123,7 +127,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         .into_iter()
         .map(|name| Ok((name.clone(), askings(name, &store)?)))
         .collect::<Result<Vec<_>, Failure>>()?;
-    let report = build(
+    let mut report = build(
         runs,
         &Options {
             against: args.against == Some(Reference::Paper),
@@ -135,6 +139,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     if !has_rates(&report) {
         return Err(nothing(&report));
     }
+    keep_tables(&mut report, &args.tables)?;
     for one in report.comparisons.iter().filter(|one| !one.comparable) {
         note(&format!("note: {}: {}", one.dataset, one.reason));
     }
@@ -142,6 +147,34 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     match &args.out {
         Some(file) => write_file(file, &written),
         None => write_out(&written),
+    }
+}
+
+/// The short name of a table that a flag names.
+fn table(flag: &str) -> Result<&'static str, String> {
+    table_named(flag).ok_or_else(|| {
+        let names: Vec<&str> = table_names().collect();
+        format!(
+            "no such table; there are 1, 4, 5, 6 and, by name, {}",
+            names.join(", ")
+        )
+    })
+}
+
+/// Leaves only the tables that were asked for; all without names.
+fn keep_tables(report: &mut Report, names: &[&str]) -> Result<(), Failure> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let there: Vec<&str> = report.tables.iter().map(|table| table.id).collect();
+    report.tables.retain(|table| names.contains(&table.id));
+    match report.tables.is_empty() {
+        false => Ok(()),
+        true => Err(Failure::Failed(format!(
+            "these runs have nothing for {}; they fill {}",
+            names.join(", "),
+            there.join(", ")
+        ))),
     }
 }
 
@@ -227,6 +260,9 @@ fn askings(name: &str, store: &Path) -> Result<Vec<Observation>, Failure> {
     let store = Store::open(store).map_err(Failure::failed)?;
     let found = store.observations(name).map_err(Failure::failed)?;
     match found {
+        Some(_) if name == PROBES => Err(Failure::Failed(format!(
+            "the run \"{PROBES}\" holds replies to contexts that were changed by hand, which no table counts"
+        ))),
         Some(askings) if askings.is_empty() => Err(Failure::Failed(format!(
             "the run \"{name}\" holds no replies yet, so there is nothing to report",
             name = short(name)

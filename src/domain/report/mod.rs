@@ -31,6 +31,7 @@ pub use build::{Options, build};
 pub use cell::{Cell, IntervalKind};
 pub use measure::Measure;
 pub use observation::{MEDRGB_DOCUMENTS, Observation, counted};
+pub use plan::{table_named, table_names};
 pub use published::{Figure, Lookup, Published, PublishedError};
 
 /// The name under which the paper's figures can be reported like a run.

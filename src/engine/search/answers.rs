@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::domain::ranking::Measures;
+use crate::domain::ranking::MeasuresAt;
 use crate::engine::search::{SearchCorpus, SearchQuery, SearchResults};
 use crate::retrieval::map::{Map, Placed};
 use crate::retrieval::{Found, Hit, Method, RetrievalError, Search, recall_of};
@@ -115,7 +115,7 @@ pub(super) fn results(turn: &Turn, known: &Signal) -> SearchResults {
         .map(|((_, list), marks)| {
             list.as_ref()
                 .ok()
-                .and_then(|_| Measures::new(marks, total, MEASURED_RANKS.min(query.k)))
+                .and_then(|_| MeasuresAt::new(marks, total, MEASURED_RANKS.min(query.k)))
         })
         .collect();
     let map = map_of(&**retriever, &lists, |id| known.is(id, question));

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::domain::ranking::Measures;
+use crate::domain::ranking::MeasuresAt;
 use crate::retrieval::map::Map;
 use crate::retrieval::{Found, IndexInfo, Method};
 use crate::tui::app::input::Input;
@@ -157,7 +157,7 @@ pub struct RetrievalState {
     /// Query and hits on a plane; `None` where there are no vectors.
     pub map: Option<Map>,
     /// How well each list found the question's signal documents.
-    pub measures: [Option<Measures>; 3],
+    pub measures: [Option<MeasuresAt>; 3],
     /// For each list and hit: whether it is signal for the question one came from.
     pub signal: [Vec<bool>; 3],
     /// Something about the index that must be known.
