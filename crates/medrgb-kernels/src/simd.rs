@@ -319,13 +319,13 @@ unsafe fn accumulate<S: Lanes, const R: usize, const Q: usize>(
             let mut at = line;
             while at < line + PAD {
                 let mut right = [S::zero(); Q];
-                for q in 0..Q {
-                    right[q] = S::load(columns.add(q * len + at));
+                for (q, value) in right.iter_mut().enumerate() {
+                    *value = S::load(columns.add(q * len + at));
                 }
-                for r in 0..R {
+                for (r, row) in sums.iter_mut().enumerate() {
                     let left = S::load(rows.add(r * len + at));
-                    for q in 0..Q {
-                        sums[r][q] = S::fma(left, right[q], sums[r][q]);
+                    for (sum, value) in row.iter_mut().zip(right) {
+                        *sum = S::fma(left, value, *sum);
                     }
                 }
                 at += S::N;
