@@ -1,5 +1,6 @@
 """Times medrgb's vector search beside FAISS, hnswlib and usearch's own Python binding: the same vectors, the same
-threads, one after the other in one run, and prints ratios (above 1: medrgb is faster).
+threads, one after the other in one run, and prints ratios (above 1: medrgb is faster): of the time that passed, and
+of the processors' time, which other work on the machine disturbs less.
 
 usage: vectors_peers.py ROWS DIM THREADS ROUNDS WORK_FOLDER COMMAND...
 COMMAND starts benches/vectors.rs.
@@ -59,21 +60,40 @@ class Ours:
             sys.exit("the bench ended: " + " ".join(map(str, words)))
         return [float(word) for word in line.split()]
 
+    def timed(self, *words):
+        """Seconds that passed, and seconds of the processors."""
+        start = self.processors()
+        took = self.ask(*words)[0]
+        return took, self.processors() - start
+
+    def processors(self):
+        # Linux: the clock of another process's processor time.
+        return time.clock_gettime((~self.process.pid << 3) | 2)
+
 
 def seconds(work):
-    start = time.perf_counter()
+    """What it gives, seconds that passed, and seconds of the processors."""
+    start, processors = time.perf_counter(), time.process_time()
     result = work()
-    return time.perf_counter() - start, result
+    return (time.perf_counter() - start, time.process_time() - processors), result
+
+
+def medians(pairs):
+    return [statistics.median(side) for side in zip(*pairs)]
 
 
 def alternate(rounds, ours, theirs):
     """Medians of both, each round one after the other; the first round warms up and does not count."""
     times = [(ours(), theirs()) for _ in range(rounds + 1)][1:]
-    return [statistics.median(side) for side in zip(*times)]
+    return [medians(side) for side in zip(*times)]
 
 
 def show(name, ours, theirs, extra=""):
-    print(f"{name:<52} {ours * 1e3:>11.2f} {theirs * 1e3:>11.2f} ms   ratio {theirs / ours:5.2f}  {extra}", flush=True)
+    wall, processors = (b / a for a, b in zip(ours, theirs))
+    print(
+        f"{name:<46} {ours[0] * 1e3:>10.2f} {theirs[0] * 1e3:>10.2f} ms  ratio {wall:5.2f}  of processors {processors:5.2f}  {extra}",
+        flush=True,
+    )
 
 
 def recall(found, truth):
@@ -88,12 +108,12 @@ def flat(ours, vectors, queries, threads, rounds):
         some = queries[:count]
         mine, theirs = alternate(
             rounds,
-            lambda: ours.ask("flat", threads, count)[0],
+            lambda: ours.timed("flat", threads, count),
             lambda: seconds(lambda: index.search(some, K))[0],
         )
         show(f"exact, {count} at once, {threads} threads : FAISS flat", mine, theirs)
-    half = alternate(rounds, lambda: ours.ask("flat16", threads, 1)[0], lambda: 1.0)[0]
-    print(f"exact, 1 query over half precision, {threads} threads: {half * 1e3:.2f} ms", flush=True)
+    half, full = alternate(rounds, lambda: ours.timed("flat16", threads, 1), lambda: ours.timed("flat", threads, 1))
+    show(f"exact, 1 over f16, {threads} threads : over f32", half, full)
     return index.search(queries, K)[1]
 
 
@@ -148,17 +168,17 @@ def graphs(ours, vectors, queries, truth, threads, rounds):
         built = []
         for turn in range(2 if number == 0 else 1):
             if turn == 0:
-                mine = ours.ask("build", "f32", threads)[0]
+                mine = ours.timed("build", "f32", threads)
             theirs, index = seconds(build)
             if turn == 1:
-                mine = ours.ask("build", "f32", threads)[0]
+                mine = ours.timed("build", "f32", threads)
             built.append((mine, theirs))
-        show(f"build, {threads} threads : {name}", *(statistics.mean(side) for side in zip(*built)))
+        show(f"build, {threads} threads : {name}", *(medians(side) for side in zip(*built)))
         for count in sorted({1, threads}):
             share = recall(search(index, queries, count), truth)
             mine, theirs = alternate(
                 rounds,
-                lambda: ours.ask("query", "f32", count, EXPANSION)[0],
+                lambda: ours.timed("query", "f32", count, EXPANSION),
                 lambda: seconds(lambda: search(index, queries, count))[0],
             )
             own = ours.ask("query", "f32", count, EXPANSION)[1]

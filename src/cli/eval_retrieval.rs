@@ -3,12 +3,14 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::cli::Failure;
 use crate::cli::common::{Environment, note, say_json, write_out};
 use crate::cli::encoder::Backend;
+use crate::cli::index;
 use crate::cli::progress::Line;
 use crate::cli::search::{self, RetrieverKind};
 use crate::data::beir::{self, TestSet};
@@ -16,6 +18,7 @@ use crate::data::output;
 use crate::domain::ranking::Measures;
 use crate::domain::text::{clean, count};
 use crate::engine::evaluate::{Evaluation, QueryOutcome, evaluate};
+use crate::retrieval::corpus::{self, CorpusFile, Format, Record};
 use crate::retrieval::{CorpusDocument, EncoderSummary, Method, Search};
 
 /// Problems that are shown one by one.
@@ -41,6 +44,9 @@ pub struct Args {
     /// Folder of the test set
     #[arg(long, value_name = "DIR")]
     pub beir: PathBuf,
+    /// Index folder of this corpus that is searched instead of one made in memory; may be given several times
+    #[arg(long, value_name = "DIR")]
+    pub index: Vec<PathBuf>,
     /// How to search
     #[arg(long, value_enum)]
     pub retriever: RetrieverKind,
@@ -119,25 +125,14 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         output::check(file).map_err(Failure::failed)?;
     }
     let set = beir::open(&args.beir, &args.split).map_err(Failure::failed)?;
-    let (documents, problems) = beir::documents(&args.beir).map_err(Failure::failed)?;
-    let documents = documents
-        .into_iter()
-        .map(|(id, title, content)| CorpusDocument { id, title, content })
-        .collect();
+    let (method, searched, problems) = searched(&args, environment)?;
     let problem_count = say_problems(&set, &problems);
-    let named = args.encoder.as_deref();
-    let (method, folders) = search::plan(Some(args.retriever), named, environment)?;
-    let retriever = search::build(documents, folders.as_ref(), args.backend, environment)?;
     let result = {
         let line = Line::new();
         let total = set.queries.len();
-        evaluate(
-            &*retriever,
-            &set,
-            method,
-            args.depth as usize,
-            &mut |done| line.at("searching", done, total),
-        )
+        evaluate(&*searched, &set, method, args.depth as usize, &mut |done| {
+            line.at("searching", done, total)
+        })
         .map_err(Failure::failed)?
     };
     if let Some(file) = &args.per_query {
@@ -149,7 +144,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
             result.queries.iter().map(|one| Ok(trec_lines(one, method))),
         )?;
     }
-    let info = retriever.info();
+    let info = searched.info();
     let output = Output {
         mean: result.mean,
         queries: result.queries.len(),
@@ -170,13 +165,61 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     }
 }
 
+/// Records of a corpus that can't be used.
+#[derive(Debug, Default)]
+struct Problems {
+    count: usize,
+    first: Vec<String>,
+}
+
+/// What is searched: the folder's corpus in memory, or an index of it.
+fn searched(
+    args: &Args,
+    environment: &Environment,
+) -> Result<(Method, Arc<dyn Search>, Problems), Failure> {
+    let named = args.encoder.as_deref();
+    if !args.index.is_empty() {
+        let method = Some(Method::from(args.retriever));
+        let opened = index::open(&args.index, method, named, args.backend, environment)?;
+        return Ok((opened.method, Arc::new(opened.set), Problems::default()));
+    }
+    let (documents, problems) = corpus(&args.beir)?;
+    let (method, folders) = search::plan(Some(args.retriever), named, environment)?;
+    let retriever = search::build(documents, folders.as_ref(), args.backend, environment)?;
+    Ok((method, retriever, problems))
+}
+
+/// The documents of a folder in BEIR's layout.
+fn corpus(folder: &Path) -> Result<(Vec<CorpusDocument>, Problems), Failure> {
+    let path = beir::packed_or_not(folder, "corpus.jsonl");
+    let file = CorpusFile {
+        name: path.display().to_string(),
+        path,
+        format: Format::Beir,
+    };
+    let mut documents = Vec::new();
+    let mut problems = Problems::default();
+    for record in corpus::open(&file).map_err(Failure::failed)?.records {
+        match record.map_err(Failure::failed)? {
+            Record::Document(document) => documents.push(document),
+            Record::Bad(bad) => {
+                problems.count += 1;
+                if problems.first.len() < PROBLEMS_SHOWN {
+                    problems.first.push(bad.to_string());
+                }
+            }
+        }
+    }
+    Ok((documents, problems))
+}
+
 /// Says what can't be used and gives how much that is.
-fn say_problems(set: &TestSet, corpus: &TestSet) -> usize {
-    let total = set.problem_count + corpus.problem_count;
+fn say_problems(set: &TestSet, corpus: &Problems) -> usize {
+    let total = set.problem_count + corpus.count;
     let shown: Vec<&String> = set
         .problems
         .iter()
-        .chain(&corpus.problems)
+        .chain(&corpus.first)
         .take(PROBLEMS_SHOWN)
         .collect();
     for problem in &shown {

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::source::{self, Line, Lines};
 use crate::domain::plain::json_reason;
 use crate::domain::text::short;
+use crate::source::{self, Line, Lines};
 
 /// Problems that are kept word for word; further ones are only counted.
 const MOST_PROBLEMS: usize = 20;
@@ -115,37 +115,6 @@ impl TestSet {
     }
 }
 
-#[derive(Deserialize)]
-struct Entry {
-    #[serde(rename = "_id")]
-    id: String,
-    #[serde(default)]
-    title: String,
-    text: String,
-}
-
-/// The documents of the folder (id, title, text), and what can't be used.
-///
-/// # Errors
-/// When the corpus is missing or can't be read.
-pub fn documents(folder: &Path) -> Result<(Vec<(String, String, String)>, TestSet), BeirError> {
-    let mut problems = TestSet::default();
-    let path = packed_or_not(folder, "corpus.jsonl");
-    let mut lines = lines(&path)?;
-    let mut documents = Vec::new();
-    while let Some((number, line)) = next(&mut lines, &path)? {
-        let entry: Result<Entry, String> = match line {
-            Line::Text(text) => serde_json::from_str(text).map_err(|e| json_reason(&e)),
-            Line::Bad(why) => Err(why),
-        };
-        match entry {
-            Ok(entry) => documents.push((entry.id, entry.title, entry.text)),
-            Err(why) => problems.problem(format!("{} line {number}: {why}", path.display())),
-        }
-    }
-    Ok((documents, problems))
-}
-
 /// Reads `query-id corpus-id score` (with a header or not) and TREC's `query 0 document grade`.
 fn judgements(path: &Path, set: &mut TestSet) -> Result<Judgements, BeirError> {
     let mut all = Judgements::new();
@@ -199,7 +168,7 @@ fn judgement(line: &str) -> Result<(&str, &str, i64), String> {
 }
 
 /// `name`, or `name.gz` where only that is there.
-fn packed_or_not(folder: &Path, name: &str) -> PathBuf {
+pub fn packed_or_not(folder: &Path, name: &str) -> PathBuf {
     let plain = folder.join(name);
     let packed = folder.join(format!("{name}.gz"));
     match !plain.exists() && packed.exists() {

@@ -158,10 +158,12 @@ fn a_plan_file_names_models_seeds_samples_and_repeats() {
     assert_eq!(again["sweeps"][0]["asked"], 0);
     assert_eq!(server.requests().len(), requests);
     let mut dry = place.program(&["sweep", "--plan", "night.toml", "--json", "--dry-run"]);
-    dry.args(["--model", "openai:m", "--repeats", "1", "--p", "0,20"]);
+    dry.args(["--repeats", "1", "--p", "0,20"]);
     let (_, plan, _) = finish(dry);
+    assert_eq!(plan["sweeps"].as_array().unwrap().len(), 2);
+    let first = &plan["sweeps"][0];
     assert_eq!(
-        (&plan["instances"], &plan["to_ask"]),
+        (&first["instances"], &first["to_ask"]),
         (&json!(24), &json!(24))
     );
 }

@@ -17,8 +17,8 @@ pub const TILE_ROWS: usize = 4;
 /// Queries of a tile.
 pub const TILE_QUERIES: usize = 3;
 
-/// Products of [`TILE_ROWS`] rows with [`TILE_QUERIES`] queries.
-pub type Tile = [[f32; TILE_QUERIES]; TILE_ROWS];
+/// Products of [`TILE_QUERIES`] queries with [`TILE_ROWS`] rows each.
+pub type Tile = [[f32; TILE_ROWS]; TILE_QUERIES];
 
 /// The instruction set that the kernels run with here, in words.
 pub fn instruction_set() -> &'static str {
@@ -98,16 +98,7 @@ impl<'a> Panel<'a> {
         if rows.len() == TILE_ROWS * self.stride && columns.len() == TILE_QUERIES * self.stride {
             return simd::tile(rows, columns);
         }
-        let mut out = Tile::default();
-        for column in 0..TILE_QUERIES {
-            for (out, product) in out
-                .iter_mut()
-                .zip(self.column(row, queries, query + column))
-            {
-                out[column] = product;
-            }
-        }
-        out
+        std::array::from_fn(|column| self.column(row, queries, query + column))
     }
 
     /// `count` vectors from `first` on, fewer at the end.
@@ -228,8 +219,8 @@ mod tests {
                 }
             }
             let tile = left.tile(2, &right, 1);
-            for (r, line) in tile.iter().enumerate() {
-                for (q, &got) in line.iter().enumerate() {
+            for (q, line) in tile.iter().enumerate() {
+                for (r, &got) in line.iter().enumerate() {
                     assert_eq!(
                         got.to_bits(),
                         left.column(2 + r, &right, 1 + q)[0].to_bits()

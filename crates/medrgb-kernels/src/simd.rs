@@ -28,11 +28,20 @@ trait Lanes {
     unsafe fn load(from: *const f32) -> Self::V;
     unsafe fn load_half(from: *const u16) -> Self::V;
     unsafe fn store(v: Self::V, to: *mut f32);
+    /// Asks for the cache line of an address, which may be any.
+    #[inline(always)]
+    unsafe fn fetch(_: *const f32) {}
     /// `a * b + c`.
     unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V;
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
     /// Sum of the lanes: the upper half is added to the lower one until one is left.
     unsafe fn sum(v: Self::V) -> f32;
+    /// [`Lanes::sum`] of four at once, each with the same bits.
+    #[inline(always)]
+    unsafe fn sums([a, b, c, d]: [Self::V; 4]) -> [f32; 4] {
+        // SAFETY: passed on to the caller.
+        unsafe { [Self::sum(a), Self::sum(b), Self::sum(c), Self::sum(d)] }
+    }
 }
 
 /// What compiles for every processor.
@@ -112,6 +121,10 @@ impl Lanes for Avx2 {
         unsafe { _mm256_storeu_ps(to, v) }
     }
     #[inline(always)]
+    unsafe fn fetch(at: *const f32) {
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+    }
+    #[inline(always)]
     unsafe fn fma(a: __m256, b: __m256, c: __m256) -> __m256 {
         unsafe { _mm256_fmadd_ps(a, b, c) }
     }
@@ -122,11 +135,31 @@ impl Lanes for Avx2 {
     #[inline(always)]
     unsafe fn sum(v: __m256) -> f32 {
         unsafe {
-            let four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
+            let four = folded(v);
             let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
             _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
         }
     }
+    /// Transposes while it adds: lanes 0 and 2, 1 and 3, then both.
+    #[inline(always)]
+    unsafe fn sums([a, b, c, d]: [__m256; 4]) -> [f32; 4] {
+        unsafe {
+            let (a, b, c, d) = (folded(a), folded(b), folded(c), folded(d));
+            let ab = _mm_add_ps(_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
+            let cd = _mm_add_ps(_mm_unpacklo_ps(c, d), _mm_unpackhi_ps(c, d));
+            let all = _mm_add_ps(_mm_movelh_ps(ab, cd), _mm_movehl_ps(cd, ab));
+            let mut out = [0.0; 4];
+            _mm_storeu_ps(out.as_mut_ptr(), all);
+            out
+        }
+    }
+}
+
+/// The upper half added to the lower one.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn folded(v: __m256) -> __m128 {
+    unsafe { _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v)) }
 }
 
 /// AVX-512 F, DQ, BW and VL.
@@ -154,6 +187,10 @@ impl Lanes for Avx512 {
         unsafe { _mm512_storeu_ps(to, v) }
     }
     #[inline(always)]
+    unsafe fn fetch(at: *const f32) {
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+    }
+    #[inline(always)]
     unsafe fn fma(a: __m512, b: __m512, c: __m512) -> __m512 {
         unsafe { _mm512_fmadd_ps(a, b, c) }
     }
@@ -163,11 +200,19 @@ impl Lanes for Avx512 {
     }
     #[inline(always)]
     unsafe fn sum(v: __m512) -> f32 {
-        unsafe {
-            let eight = _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps::<1>(v));
-            Avx2::sum(eight)
-        }
+        unsafe { Avx2::sum(halved(v)) }
     }
+    #[inline(always)]
+    unsafe fn sums([a, b, c, d]: [__m512; 4]) -> [f32; 4] {
+        unsafe { Avx2::sums([halved(a), halved(b), halved(c), halved(d)]) }
+    }
+}
+
+/// The upper half added to the lower one.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn halved(v: __m512) -> __m256 {
+    unsafe { _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps::<1>(v)) }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -251,7 +296,8 @@ dispatch! { quantise => quantise_body(from: &[f32], factor: f32, to: &mut [i8]) 
 dispatch! { widen => widen_body(from: &[u16], to: &mut [f32]) }
 
 /// Adds the products of `R` rows with `Q` columns, `len` numbers each and `len` apart, to `sums`: lane by lane,
-/// front to back. This is the order of all ordered products.
+/// front to back. This is the order of all ordered products. Of whole tiles the columns behind these are fetched
+/// into the nearest cache on the way: they come next.
 #[inline(always)]
 unsafe fn accumulate<S: Lanes, const R: usize, const Q: usize>(
     rows: *const f32,
@@ -259,21 +305,32 @@ unsafe fn accumulate<S: Lanes, const R: usize, const Q: usize>(
     len: usize,
     mut sums: [[S::V; Q]; R],
 ) -> [[S::V; Q]; R] {
-    // SAFETY: the caller vouches for R and Q vectors of `len` numbers, which is a multiple of N.
+    // SAFETY: the caller vouches for R and Q vectors of `len` numbers, which is a multiple of PAD and so of N.
+    // What is fetched ahead may lie anywhere.
     unsafe {
-        let mut at = 0;
-        while at < len {
-            let mut right = [S::zero(); Q];
-            for q in 0..Q {
-                right[q] = S::load(columns.add(q * len + at));
-            }
-            for r in 0..R {
-                let left = S::load(rows.add(r * len + at));
+        let ahead = columns.wrapping_add(Q * len);
+        let mut line = 0;
+        while line < len {
+            if Q == TILE_QUERIES {
                 for q in 0..Q {
-                    sums[r][q] = S::fma(left, right[q], sums[r][q]);
+                    S::fetch(ahead.wrapping_add(q * len + line));
                 }
             }
-            at += S::N;
+            let mut at = line;
+            while at < line + PAD {
+                let mut right = [S::zero(); Q];
+                for (q, value) in right.iter_mut().enumerate() {
+                    *value = S::load(columns.add(q * len + at));
+                }
+                for (r, row) in sums.iter_mut().enumerate() {
+                    let left = S::load(rows.add(r * len + at));
+                    for (sum, value) in row.iter_mut().zip(right) {
+                        *sum = S::fma(left, value, *sum);
+                    }
+                }
+                at += S::N;
+            }
+            line += PAD;
         }
     }
     sums
@@ -298,8 +355,9 @@ unsafe fn column_body<S: Lanes>(rows: &[f32], query: &[f32]) -> [f32; TILE_ROWS]
     // SAFETY: TILE_ROWS rows and one query of checked length.
     unsafe {
         let zero = [[S::zero(); 1]; TILE_ROWS];
-        accumulate::<S, TILE_ROWS, 1>(rows.as_ptr(), query.as_ptr(), len, zero)
-            .map(|[sum]| S::sum(sum))
+        let [[a], [b], [c], [d]] =
+            accumulate::<S, TILE_ROWS, 1>(rows.as_ptr(), query.as_ptr(), len, zero);
+        S::sums([a, b, c, d])
     }
 }
 
@@ -311,8 +369,13 @@ unsafe fn tile_body<S: Lanes>(rows: &[f32], queries: &[f32]) -> Tile {
     // SAFETY: TILE_ROWS rows and TILE_QUERIES queries of checked length.
     unsafe {
         let zero = [[S::zero(); TILE_QUERIES]; TILE_ROWS];
-        accumulate::<S, TILE_ROWS, TILE_QUERIES>(rows.as_ptr(), queries.as_ptr(), len, zero)
-            .map(|line| line.map(|sum| S::sum(sum)))
+        let [a, b, c, d] =
+            accumulate::<S, TILE_ROWS, TILE_QUERIES>(rows.as_ptr(), queries.as_ptr(), len, zero);
+        [
+            S::sums([a[0], b[0], c[0], d[0]]),
+            S::sums([a[1], b[1], c[1], d[1]]),
+            S::sums([a[2], b[2], c[2], d[2]]),
+        ]
     }
 }
 

@@ -20,12 +20,12 @@ use crate::data::import::rows::json_object;
 use crate::data::import::sink::Sink;
 use crate::data::import::walk::members;
 use crate::data::import::{ImportError, files, stem};
-use crate::source::Line;
 use crate::domain::context::{
     Condition, Context, ContextDocument, ContextSubQuestion, Mode, Scenario,
 };
 use crate::domain::passage::{Document, Role};
 use crate::domain::text::short;
+use crate::source::Line;
 
 /// The ending of the code's files of replies.
 const PREDICTIONS: &str = "_predictions.json";

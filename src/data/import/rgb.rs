@@ -12,10 +12,10 @@ use crate::data::import::rows::json_object;
 use crate::data::import::sink::Sink;
 use crate::data::import::walk::members;
 use crate::data::import::{ImportError, files, stem};
-use crate::source::Line;
 use crate::domain::passage::{Counterfactual, Document, SubQuestion};
 use crate::domain::question::{Choice, Question};
 use crate::domain::text::{clean, short};
+use crate::source::Line;
 
 /// How many words of a passage a sub-question names it by.
 const WORDS_NAMED: usize = 6;

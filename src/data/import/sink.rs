@@ -17,11 +17,11 @@ use crate::data::import::{
     ImportError, Kind, PROBLEMS_LISTED, Progress, Report, Request, RunReport, SetReport, kinds,
     stem,
 };
-use crate::source::{self, Line, Lines, Position};
 use crate::data::store::{Bulk, ReplyRecord};
 use crate::domain::question::Question;
 use crate::domain::report::PAPER;
 use crate::domain::text::short;
+use crate::source::{self, Line, Lines, Position};
 
 /// How many records pass between two looks at the clock and the keyboard.
 const RECORDS_PER_LOOK: usize = 32;

@@ -134,9 +134,7 @@ impl<'a> Scan<'a> {
                 let there = TILE_ROWS.min(rows.len() - row);
                 for query in (first..last).step_by(TILE_QUERIES) {
                     let tile = rows.tile(row, queries, query);
-                    for (column, top) in tops[query..last].iter_mut().take(TILE_QUERIES).enumerate()
-                    {
-                        let scores = tile.map(|line| line[column]);
+                    for (scores, top) in tile.iter().zip(&mut tops[query..last]) {
                         top.offer(start + row, &scores[..there]);
                     }
                 }

@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn an_outlier_does_not_make_everything_coarse() {
-        let mut data: Vec<f32> = (0..4096).map(|i| (i as f32 * 0.37).sin()).collect();
+        let mut data: Vec<f32> = (0..65_536).map(|i| (i as f32 * 0.37).sin()).collect();
         data[100] = 40.0;
         let vectors = Vectors::new(64, data).unwrap();
         let Codes::Int8(int8) = Codes::of(&vectors, GraphPrecision::Int8).unwrap() else {

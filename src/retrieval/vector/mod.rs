@@ -546,7 +546,7 @@ mod tests {
             .unwrap();
         links::check(&whole, 200).unwrap();
         let mut refused = 0;
-        for at in 0..whole.len() {
+        for at in (0..whole.len()).step_by(17) {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x80;
             match Hnsw::from_bytes(&damaged, &vectors, options) {
@@ -555,7 +555,11 @@ mod tests {
             }
         }
         // Unused room for links may hold anything, but the links do not.
-        assert!(refused > whole.len() / 4, "{refused} of {}", whole.len());
+        assert!(
+            refused > whole.len() / 17 / 4,
+            "{refused} of {}",
+            whole.len()
+        );
         for length in (0..whole.len()).step_by(31) {
             assert!(links::check(&whole[..length], 200).is_err(), "{length}");
         }
