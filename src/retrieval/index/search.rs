@@ -215,6 +215,17 @@ impl IndexSet {
         None
     }
 
+    /// The vector of a document by its position over all folders.
+    fn embedding(&self, mut position: usize) -> Option<Vec<f32>> {
+        for folder in &self.folders {
+            match position.checked_sub(folder.store.len()) {
+                None => return Some(folder.dense.as_ref()?.0.row(position)?.into_owned()),
+                Some(rest) => position = rest,
+            }
+        }
+        None
+    }
+
     /// The `k` best over all folders, positions counted over all of them.
     fn merged(
         &self,
@@ -320,6 +331,12 @@ impl Search for IndexSet {
             recall_at_10: recalls.reduce(f64::min),
             notice: self.notice(),
         }
+    }
+
+    fn embeddings(&self, hits: &[Hit]) -> Vec<Option<Vec<f32>>> {
+        hits.iter()
+            .map(|hit| self.embedding(hit.position))
+            .collect()
     }
 
     fn search_all(
