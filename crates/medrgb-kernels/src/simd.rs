@@ -319,13 +319,13 @@ unsafe fn accumulate<S: Lanes, const R: usize, const Q: usize>(
             let mut at = line;
             while at < line + PAD {
                 let mut right = [S::zero(); Q];
-                for q in 0..Q {
-                    right[q] = S::load(columns.add(q * len + at));
+                for (q, right) in right.iter_mut().enumerate() {
+                    *right = S::load(columns.add(q * len + at));
                 }
-                for r in 0..R {
+                for (r, sums) in sums.iter_mut().enumerate() {
                     let left = S::load(rows.add(r * len + at));
-                    for q in 0..Q {
-                        sums[r][q] = S::fma(left, right[q], sums[r][q]);
+                    for (sum, &right) in sums.iter_mut().zip(&right) {
+                        *sum = S::fma(left, right, *sum);
                     }
                 }
                 at += S::N;
