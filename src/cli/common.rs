@@ -146,16 +146,41 @@ pub fn stop_on_signal() -> Arc<AtomicBool> {
     stop
 }
 
-async fn wait_for_signal() {
+/// Whether a terminal that hangs up should end the program; not under `nohup`, which has the signal ignored.
+/// Only Linux tells; elsewhere a hang-up ends the program as it always does.
+pub fn heeds_hang_up() -> bool {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
+        return false;
+    };
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // SIGHUP is signal 1: the lowest bit.
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & 1 == 0)
+}
+
+/// Waits until the user or the system asks the program to end: Ctrl-C, on Unix also SIGTERM, and SIGHUP where
+/// it is heeded.
+pub async fn wait_for_signal() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
         let Ok(mut terminate) = signal(SignalKind::terminate()) else {
             return std::future::pending().await;
         };
+        let mut hang_up = match heeds_hang_up() {
+            true => signal(SignalKind::hangup()).ok(),
+            false => None,
+        };
+        let hung_up = async {
+            match &mut hang_up {
+                Some(signal) => signal.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             Ok(()) = tokio::signal::ctrl_c() => {}
             _ = terminate.recv() => {}
+            _ = hung_up => {}
         }
     }
     #[cfg(not(unix))]

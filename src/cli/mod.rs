@@ -20,6 +20,7 @@ pub mod index;
 pub mod models;
 pub mod probe;
 pub mod progress;
+pub mod remote;
 pub mod replay;
 pub mod report;
 pub mod rescore;
@@ -96,6 +97,10 @@ pub struct ExplorerArgs {
     /// Address of an OpenAI-compatible server, such as http://localhost:8000/v1.
     #[arg(long, value_name = "URL")]
     pub base_url: Option<String>,
+    /// Search this index instead of the dataset's own documents: a folder (several are searched together) or
+    /// milvus://HOST:PORT/COLLECTION.
+    #[arg(long, value_name = "DIR|URL")]
+    pub index: Vec<String>,
     /// Theme: dark, light, okabe-ito, high-contrast, mono, or one of your own.
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,

@@ -9,10 +9,11 @@ use serde::Serialize;
 use crate::cli::Failure;
 use crate::cli::common::{Environment, note, say, say_json};
 use crate::cli::encoder::{self, Backend};
-use crate::cli::index;
 use crate::cli::progress::Line;
+use crate::cli::{index, remote};
 use crate::data::dataset::Dataset;
 use crate::domain::text::{clean, collapse};
+use crate::retrieval::remote::Address;
 use crate::retrieval::{
     CorpusDocument, EncoderFolders, EncoderSummary, Found, Hit, Method, NO_ENCODER, Retriever,
     Search, SearchTiming,
@@ -26,9 +27,10 @@ pub struct Args {
     /// Dataset folder whose documents are searched; without it the sample benchmark.
     #[arg(long, value_name = "FOLDER")]
     pub dataset: Option<PathBuf>,
-    /// Index folder that is searched instead; several are searched together.
-    #[arg(long, value_name = "DIR", conflicts_with = "dataset")]
-    pub index: Vec<PathBuf>,
+    /// Index folder that is searched instead; several are searched together. Or one collection on a Milvus
+    /// server: milvus://HOST:PORT/COLLECTION or milvus+tls://….
+    #[arg(long, value_name = "DIR|URL", conflicts_with = "dataset")]
+    pub index: Vec<String>,
     /// How to search; without it dense where an encoder is there, else bm25.
     #[arg(long, value_enum)]
     pub retriever: Option<RetrieverKind>,
@@ -81,8 +83,8 @@ struct Output<'a> {
     query: &'a str,
     /// Null where an index was searched.
     dataset: Option<&'a str>,
-    /// The index folders that were searched; empty where it was a dataset.
-    index: Vec<String>,
+    /// The indexes that were searched; empty where it was a dataset.
+    index: &'a [String],
     documents: usize,
     /// recall@10 of the index against the exact scan, measured when it was built.
     recall_at_10: Option<f64>,
@@ -119,16 +121,50 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     answer(&args, method, &*retriever, Some(&dataset.name))
 }
 
-/// Searches index folders.
+/// Searches indexes that are named instead of a dataset.
 fn search_index(args: &Args, environment: &Environment) -> Result<(), Failure> {
-    let opened = index::open(
+    for url in args.index.iter().filter(|name| Address::is_remote(name)) {
+        remote::warn(url);
+    }
+    let (searched, method) = open_index(
         &args.index,
         args.retriever.map(Method::from),
         args.encoder.as_deref(),
         args.backend,
         environment,
     )?;
-    answer(args, opened.method, &opened.set, None)
+    let info = searched.info();
+    if let (Some(_), Some(notice)) = (info.encoder, info.notice) {
+        note(&notice);
+    }
+    answer(args, method, &*searched, None)
+}
+
+/// Opens what `--index` names: index folders, searched as one, or a remote index. Prints nothing.
+///
+/// # Errors
+/// [`Failure`] when there is no such index, or the encoder does not belong to it.
+pub fn open_index(
+    names: &[String],
+    method: Option<Method>,
+    encoder: Option<&str>,
+    backend: Option<Backend>,
+    environment: &Environment,
+) -> Result<(Arc<dyn Search>, Method), Failure> {
+    match names.iter().find(|name| Address::is_remote(name)) {
+        Some(url) if names.len() == 1 => {
+            let opened = remote::open(url, encoder, backend, environment)?;
+            Ok((opened, method.unwrap_or(Method::Dense)))
+        }
+        Some(_) => Err(Failure::Usage(
+            "a remote index is searched alone: give --index once".into(),
+        )),
+        None => {
+            let paths: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
+            let opened = index::open(&paths, method, encoder, backend, environment)?;
+            Ok((Arc::new(opened.set), opened.method))
+        }
+    }
 }
 
 /// Asks and prints.
@@ -152,11 +188,7 @@ fn answer(
         retriever: method,
         query: &args.query,
         dataset,
-        index: args
-            .index
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect(),
+        index: &args.index,
         documents: info.documents,
         recall_at_10: info.recall_at_10,
     })
@@ -185,7 +217,8 @@ pub(super) fn plan(
     }
 }
 
-fn documents(dataset: &Dataset) -> Vec<CorpusDocument> {
+/// The documents of a dataset as a corpus.
+pub(super) fn documents(dataset: &Dataset) -> Vec<CorpusDocument> {
     dataset
         .documents()
         .into_iter()

@@ -75,6 +75,31 @@ pub fn average_precision(ranked: &[bool], relevant_total: usize) -> Option<f64> 
     (relevant_total > 0).then(|| sum / relevant_total as f64)
 }
 
+/// The measures of one list that are shown while one searches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MeasuresAt {
+    /// [`ndcg`].
+    pub ndcg: f64,
+    /// [`recall`].
+    pub recall: f64,
+    /// [`reciprocal_rank`].
+    pub reciprocal_rank: f64,
+    /// The ranks looked at.
+    pub at: usize,
+}
+
+impl MeasuresAt {
+    /// The measures of the first `k` ranks; `None` where nothing is relevant.
+    pub fn new(ranked: &[bool], relevant_total: usize, k: usize) -> Option<MeasuresAt> {
+        Some(MeasuresAt {
+            ndcg: ndcg(ranked, relevant_total, k)?,
+            recall: recall(ranked, relevant_total, k)?,
+            reciprocal_rank: reciprocal_rank(ranked, relevant_total, k)?,
+            at: k,
+        })
+    }
+}
+
 /// The measures of one query, or their means over queries.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Measures {

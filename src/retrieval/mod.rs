@@ -10,6 +10,7 @@ pub mod index;
 pub mod lexical;
 pub mod map;
 pub mod npy;
+pub mod remote;
 pub mod vector;
 
 mod checkpoint;
@@ -102,6 +103,11 @@ pub trait Search: Send + Sync {
         methods: &[Method],
         k: usize,
     ) -> Vec<(Method, Result<Found, RetrievalError>)>;
+
+    /// The vectors of hits that it found, for the map; `None` for each that it can't give at once.
+    fn embeddings(&self, hits: &[Hit]) -> Vec<Option<Vec<f32>>> {
+        vec![None; hits.len()]
+    }
 
     /// The `k` best documents by one method.
     ///

@@ -279,6 +279,12 @@ impl Retriever {
 }
 
 impl Search for Retriever {
+    fn embeddings(&self, hits: &[Hit]) -> Vec<Option<Vec<f32>>> {
+        hits.iter()
+            .map(|hit| self.embedding(hit.position).map(<[f32]>::to_vec))
+            .collect()
+    }
+
     fn info(&self) -> IndexInfo {
         let notice = match &self.dense {
             None => Some(NO_ENCODER.to_owned()),

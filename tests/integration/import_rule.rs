@@ -24,11 +24,13 @@ const FLOORS: [(&str, u8); 10] = [
 ];
 
 /// Crates whose types stay in their files: crate, and path prefixes where it may be named.
-const KEPT: [(&str, &[&str]); 8] = [
+const KEPT: [(&str, &[&str]); 10] = [
     ("burn", &[]),
     ("usearch", &["retrieval/vector/graph"]),
     ("tantivy", &["retrieval/lexical"]),
     ("quick_xml", &["retrieval/corpus/markup"]),
+    ("tonic", &["retrieval/remote/client"]),
+    ("prost", &["retrieval/remote/"]),
     ("reqwest", &["model/", "engine/build"]),
     ("llama_cpp_2", &["model/"]),
     ("rusqlite", &["data/"]),

@@ -546,3 +546,229 @@ fn merged_shards_are_the_whole_byte_for_byte() {
     ]);
     assert_eq!(bad.status.code(), Some(2));
 }
+
+/// The rows of a file of 32-bit vectors that this program wrote.
+fn rows(path: &Path, dim: usize) -> Vec<Vec<f32>> {
+    let bytes = std::fs::read(path).unwrap();
+    let start = usize::from(u16::from_le_bytes([bytes[8], bytes[9]])) + 10;
+    let numbers: Vec<f32> = bytes[start..]
+        .chunks_exact(4)
+        .map(|four| f32::from_le_bytes(four.try_into().unwrap()))
+        .collect();
+    numbers.chunks_exact(dim).map(<[f32]>::to_vec).collect()
+}
+
+fn write_rows(path: &Path, rows: &[Vec<f32>]) {
+    let mut bytes = Vec::new();
+    let dim = rows.first().map_or(1, Vec::len);
+    medrgb::retrieval::npy::write(&mut bytes, rows.len(), dim, &rows.concat()).unwrap();
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn precomputed_vectors_come_in_by_ids_and_by_order_and_are_checked() {
+    let home = Home::new();
+    tiny_bert::write(&home.path("tiny"), Tiny::default());
+    home.beir("set", 50);
+    let build = |out: &'static str, more: &[&'static str]| -> Vec<&'static str> {
+        [
+            &[
+                "index",
+                "build",
+                "--corpus",
+                "set",
+                "--backend",
+                "cpu",
+                "--out",
+                out,
+                "--json",
+            ],
+            more,
+        ]
+        .concat()
+    };
+    home.json(&build("whole", &["--encoder", "tiny"]));
+    let whole = bytes(&home.path("whole"));
+    let mut vectors = rows(&home.path("whole/vectors.npy"), 32);
+    assert_eq!(vectors.len(), 50);
+
+    // By order, from an encoder that nobody names.
+    let by_order = home.json(&build(
+        "order",
+        &["--encoder", "none", "--embeddings", "whole/vectors.npy"],
+    ));
+    assert_eq!(by_order["encoder"]["name"], "unknown");
+    assert!(bytes(&home.path("order")) == whole);
+    let out = home.run(&[
+        "search",
+        "--index",
+        "order",
+        "--encoder",
+        "tiny",
+        "--backend",
+        "cpu",
+        "--retriever",
+        "dense",
+        "heart",
+    ]);
+    assert!(out.status.success(), "{out:?}");
+    assert!(
+        String::from_utf8_lossy(&out.stderr).contains("on your word"),
+        "{out:?}"
+    );
+
+    // By ids, in another order and over two files, the second with a row too many.
+    vectors.reverse();
+    write_rows(&home.path("v/a.npy"), &vectors[..20]);
+    let mut second = vectors[20..].to_vec();
+    second.push(vec![1.0; 32]);
+    write_rows(&home.path("v/b.npy"), &second);
+    let id = |at: usize| format!("d{}", 49 - at);
+    home.write(
+        "a.txt",
+        &(0..20).map(|at| id(at) + "\n").collect::<String>(),
+    );
+    let mut ids: Vec<String> = (20..50).map(id).collect();
+    ids.push("not in the corpus".into());
+    home.write("b.json", &json!(ids).to_string());
+    let given = [
+        "--encoder",
+        "tiny",
+        "--embeddings",
+        "v",
+        "--ids",
+        "a.txt",
+        "b.json",
+    ];
+    let by_ids = home.json(&build("ids", &given));
+    assert_eq!(by_ids["documents"], 50);
+    assert!(bytes(&home.path("ids")) == whole);
+
+    write_rows(&home.path("short.npy"), &vectors[..49]);
+    write_rows(&home.path("narrow.npy"), &vec![vec![1.0; 8]; 50]);
+    let mut broken = vectors.clone();
+    broken[7][3] = f32::NAN;
+    write_rows(&home.path("nan.npy"), &broken);
+    for (out, more, why) in [
+        (
+            "x1",
+            &["--embeddings", "short.npy"][..],
+            "49 vectors for 50 documents",
+        ),
+        (
+            "x2",
+            &["--embeddings", "v/a.npy", "--ids", "a.txt"],
+            "30 of 50 documents have no vector",
+        ),
+        (
+            "x3",
+            &["--embeddings", "v/b.npy", "--ids", "a.txt"],
+            "lists 20 ids",
+        ),
+        (
+            "x4",
+            &["--embeddings", "nan.npy"],
+            "vector 7 holds NaN in dimension 3",
+        ),
+        (
+            "x5",
+            &["--embeddings", "v", "--ids", "a.txt"],
+            "needs its list of ids",
+        ),
+    ] {
+        let message = home.failure(&build(out, &[&["--encoder", "none"], more].concat()));
+        assert!(message.contains(why), "{message}");
+    }
+    let message = home.failure(&build(
+        "x6",
+        &["--encoder", "tiny", "--embeddings", "narrow.npy"],
+    ));
+    assert!(message.contains("8 dimensions where 32"), "{message}");
+}
+
+#[test]
+fn the_layouts_of_ncbi_and_medrag_are_known() {
+    let home = Home::new();
+    let unit = |at: usize| {
+        (0..4)
+            .map(|dim| if dim == at { 1.0 } else { 0.0 })
+            .collect::<Vec<f32>>()
+    };
+    home.write("ncbi/pubmed_chunk_0.json", r#"{"11":{"d":"","t":"One","a":"first","m":""},"12":{"d":"","t":"Two","a":"second","m":""}}"#);
+    home.write(
+        "ncbi/pubmed_chunk_1.json",
+        r#"{"13":{"d":"","t":"Three","a":"third","m":""}}"#,
+    );
+    home.write("ncbi/pmids_chunk_0.json", r#"["12", "11"]"#);
+    home.write("ncbi/pmids_chunk_1.json", "[\"13\"]");
+    write_rows(&home.path("ncbi/embeds_chunk_0.npy"), &[unit(1), unit(0)]);
+    write_rows(&home.path("ncbi/embeds_chunk_1.npy"), &[unit(2)]);
+    let built = home.json(&[
+        "index",
+        "build",
+        "--corpus",
+        "ncbi",
+        "--embeddings",
+        "ncbi",
+        "--encoder",
+        "none",
+        "--out",
+        "ix",
+        "--json",
+    ]);
+    assert_eq!(built["documents"], 3);
+    assert_eq!(
+        rows(&home.path("ix/vectors.npy"), 4),
+        [unit(0), unit(1), unit(2)]
+    );
+
+    let chunk =
+        |id: &str| json!({"id": id, "title": "", "content": id, "contents": id}).to_string();
+    home.write(
+        "chunk/b.jsonl",
+        &format!("{}\n{}", chunk("b0"), chunk("b1")),
+    );
+    home.write("chunk/a.jsonl", &chunk("a0"));
+    write_rows(&home.path("embedding/a.npy"), &[unit(3)]);
+    write_rows(&home.path("embedding/b.npy"), &[unit(1), unit(2)]);
+    for (out, shard, expected) in [
+        ("all", "1/1", vec![unit(3), unit(1), unit(2)]),
+        ("odd", "2/2", vec![unit(1)]),
+    ] {
+        home.json(&[
+            "index",
+            "build",
+            "--corpus",
+            "chunk",
+            "--embeddings",
+            "embedding",
+            "--encoder",
+            "none",
+            "--shard",
+            shard,
+            "--out",
+            out,
+            "--json",
+        ]);
+        assert_eq!(rows(&home.path(out).join("vectors.npy"), 4), expected);
+    }
+    // A record that is left out would shift the rows.
+    home.write(
+        "chunk/b.jsonl",
+        &format!("nonsense\n{}\n{}", chunk("b0"), chunk("b1")),
+    );
+    let message = home.failure(&[
+        "index",
+        "build",
+        "--corpus",
+        "chunk",
+        "--embeddings",
+        "embedding",
+        "--encoder",
+        "none",
+        "--out",
+        "bad",
+    ]);
+    assert!(message.contains("of which 1 were left out"), "{message}");
+}

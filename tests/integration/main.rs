@@ -18,6 +18,8 @@ mod import;
 mod import_rule;
 mod index;
 mod messages;
+mod milvus;
+mod milvus_server;
 mod models;
 mod probe;
 mod process;

@@ -319,13 +319,13 @@ unsafe fn accumulate<S: Lanes, const R: usize, const Q: usize>(
             let mut at = line;
             while at < line + PAD {
                 let mut right = [S::zero(); Q];
-                for (q, right) in right.iter_mut().enumerate() {
-                    *right = S::load(columns.add(q * len + at));
+                for (q, value) in right.iter_mut().enumerate() {
+                    *value = S::load(columns.add(q * len + at));
                 }
-                for (r, sums) in sums.iter_mut().enumerate() {
+                for (r, row) in sums.iter_mut().enumerate() {
                     let left = S::load(rows.add(r * len + at));
-                    for (sum, &right) in sums.iter_mut().zip(&right) {
-                        *sum = S::fma(left, right, *sum);
+                    for (sum, value) in row.iter_mut().zip(right) {
+                        *sum = S::fma(left, value, *sum);
                     }
                 }
                 at += S::N;

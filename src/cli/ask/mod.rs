@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
 use crate::cli::chat::{ModelArgs, runtime};
-use crate::cli::common::{Environment, note, say, say_json, templates, write_out};
+use crate::cli::common::{Environment, note, say, say_json, templates, wait_for_signal, write_out};
 use crate::cli::condition::{ConditionArgs, instance_failure};
 use crate::cli::probe::reserved;
 use crate::data::store::{ReplyRecord, Store};
@@ -136,23 +136,9 @@ fn open_store(environment: &Environment) -> Result<Store, Failure> {
     })
 }
 
-/// Cancels on Ctrl-C and, on Unix, when the process is told to end.
+/// Cancels when the program is asked to end.
 pub(super) async fn cancel_on_signal(cancel: CancellationToken) {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-            return;
-        };
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
-        }
-    }
-    #[cfg(not(unix))]
-    if tokio::signal::ctrl_c().await.is_err() {
-        return;
-    }
+    wait_for_signal().await;
     cancel.cancel();
 }
 

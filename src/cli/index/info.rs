@@ -12,8 +12,8 @@ use crate::retrieval::index::{IndexFolder, Manifest};
 /// Arguments of `medrgb index info`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Index folder.
-    #[arg(value_name = "DIR")]
+    /// Index folder, or a collection on a Milvus server: milvus://HOST:PORT/[DATABASE/]COLLECTION.
+    #[arg(value_name = "DIR|URL")]
     pub index: PathBuf,
     /// Print one JSON object.
     #[arg(long)]

@@ -10,8 +10,9 @@ use clap::Subcommand;
 
 pub use open::{Opened, open};
 
-use crate::cli::Failure;
 use crate::cli::common::Environment;
+use crate::cli::{Failure, remote};
+use crate::retrieval::remote::Address;
 
 /// Arguments of `medrgb index`.
 #[derive(Debug, clap::Args)]
@@ -30,6 +31,21 @@ pub enum IndexCommand {
     Merge(merge::Args),
     /// Say what an index is: documents, encoder, corpus files, recall.
     Info(info::Args),
+    /// Write documents and their vectors to a Milvus server.
+    Push(remote::PushArgs),
+    /// Remove a collection from a Milvus server, with all its documents.
+    Drop(DropArgs),
+}
+
+/// Arguments of `index drop`.
+#[derive(Debug, clap::Args)]
+pub struct DropArgs {
+    /// milvus://HOST:PORT/[DATABASE/]COLLECTION, or milvus+tls://….
+    #[arg(value_name = "URL")]
+    pub index: String,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Runs the command.
@@ -40,6 +56,13 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     match args.command {
         IndexCommand::Build(args) => build::run(args, environment),
         IndexCommand::Merge(args) => merge::run(&args),
-        IndexCommand::Info(args) => info::run(&args),
+        IndexCommand::Info(args) => {
+            match args.index.to_str().filter(|name| Address::is_remote(name)) {
+                Some(url) => remote::run_info(url, args.json),
+                None => info::run(&args),
+            }
+        }
+        IndexCommand::Push(args) => remote::run_push(&args, environment),
+        IndexCommand::Drop(args) => remote::run_drop(&args.index, args.json),
     }
 }

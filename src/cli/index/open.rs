@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use crate::cli::Failure;
-use crate::cli::common::{Environment, note};
+use crate::cli::common::Environment;
 use crate::cli::encoder::{self, Backend};
 use crate::model::registry;
 use crate::retrieval::index::{EncoderId, IndexSet, Manifest};
-use crate::retrieval::{EncoderFolders, Method, Search};
+use crate::retrieval::{EncoderFolders, Method};
 
 /// Opened index folders, and how they are searched.
 #[derive(Debug)]
@@ -57,9 +57,6 @@ pub fn open(
     let set = set
         .with_encoder(&folders, backend)
         .map_err(Failure::failed)?;
-    if let Some(notice) = set.info().notice {
-        note(&notice);
-    }
     Ok(Opened { set, method })
 }
 

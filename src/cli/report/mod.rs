@@ -10,10 +10,10 @@ use crate::cli::common::{Environment, note, variable, write_out};
 use crate::data::output;
 use crate::data::store::Store;
 use crate::domain::report::{
-    Observation, Options, PAPER, Published, Report, RunFacts, build, csv, html, latex, markdown,
-    table_named, table_names, text,
+    Observation, Options, PAPER, Published, Report, RunFacts, build, csv, figures, html, latex,
+    markdown, table_named, table_names, text,
 };
-use crate::domain::text::short;
+use crate::domain::text::{clean, count, short};
 use crate::engine::models::store_file;
 use crate::engine::probe::PROBES;
 
@@ -22,6 +22,7 @@ macro_rules! examples {
         "Examples:
   medrgb report --run night
   medrgb report --run night --against paper --out night.html
+  medrgb report --run night --figures charts/
   medrgb report --run paper --format md --table 4,6"
     };
 }
@@ -78,6 +79,9 @@ pub struct Args {
     /// With latex: a document that compiles by itself
     #[arg(long)]
     pub standalone: bool,
+    /// Also write every chart into this folder as an SVG file
+    #[arg(long, value_name = "FOLDER")]
+    pub figures: Option<PathBuf>,
     /// Write to this file instead of standard output; it is replaced as a whole
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -143,11 +147,34 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     for one in report.comparisons.iter().filter(|one| !one.comparable) {
         note(&format!("note: {}: {}", one.dataset, one.reason));
     }
+    if let Some(folder) = &args.figures {
+        write_figures(&report, folder)?;
+    }
     let written = render(&report, format, &args)?;
     match &args.out {
         Some(file) => write_file(file, &written),
         None => write_out(&written),
     }
+}
+
+/// Writes the charts; files of the same names are replaced.
+fn write_figures(report: &Report, folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Failure::Failed(format!(
+            "the folder {} can't be made: {error}",
+            folder.display()
+        ))
+    })?;
+    let files = figures(report);
+    for (name, svg) in &files {
+        output::write_text(&folder.join(name), svg).map_err(Failure::failed)?;
+    }
+    note(&format!(
+        "{} in {}",
+        count(files.len(), "chart"),
+        clean(&folder.display().to_string())
+    ));
+    Ok(())
 }
 
 /// The short name of a table that a flag names.

@@ -10,7 +10,7 @@ use crate::cli::Failure;
 use crate::cli::ask::run_name;
 use crate::cli::audit::{Cost, left_out};
 use crate::cli::chat::{ModelArgs, runtime};
-use crate::cli::common::{Environment, note, say_json, templates, write_out};
+use crate::cli::common::{Environment, heeds_hang_up, note, say_json, templates, write_out};
 use crate::cli::condition::open_dataset;
 use crate::cli::grid::GridArgs;
 use crate::cli::progress::Line;
@@ -454,6 +454,9 @@ fn stop_on_signals(control: Control) -> Option<JoinHandle<()>> {
 struct Signals {
     #[cfg(unix)]
     streams: [tokio::signal::unix::Signal; 2],
+    /// A terminal that hangs up, where that is to end the sweep.
+    #[cfg(unix)]
+    hang_up: Option<tokio::signal::unix::Signal>,
 }
 
 impl Signals {
@@ -461,6 +464,10 @@ impl Signals {
     fn listen() -> Option<Signals> {
         use tokio::signal::unix::{SignalKind, signal};
         Some(Signals {
+            hang_up: match heeds_hang_up() {
+                true => signal(SignalKind::hangup()).ok(),
+                false => None,
+            },
             streams: [
                 signal(SignalKind::interrupt()).ok()?,
                 signal(SignalKind::terminate()).ok()?,
@@ -476,9 +483,16 @@ impl Signals {
     #[cfg(unix)]
     async fn next(&mut self) {
         let [interrupt, terminate] = &mut self.streams;
+        let hung_up = async {
+            match &mut self.hang_up {
+                Some(signal) => signal.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
+            _ = hung_up => {}
         }
     }
 

@@ -114,37 +114,31 @@ pub(super) fn read(
                 Ok(0) => chunker.ended = true,
                 Ok(_) => {}
             }
-            match text_of(&mut bytes, chunker.ended) {
-                Ok(text) => {
-                    offset += text.len() as u64;
-                    chunker.waiting.extend(text.chars());
-                }
-                Err(at) => {
-                    // One bad byte makes the encoding of the rest doubtful too: the file ends here.
-                    failed = true;
-                    return Some(Ok(place.bad(
-                        format_args!("byte {}", offset + at as u64 + 1),
-                        "a byte that is not UTF-8; the rest of the file is left out, convert it first",
-                    )));
-                }
+            let (text, broken) = text_of(&mut bytes, chunker.ended);
+            offset += text.len() as u64;
+            chunker.waiting.extend(text.chars());
+            if broken {
+                // One bad byte makes the encoding of the rest doubtful too: the file ends here.
+                chunker.ended = true;
+                return Some(Ok(place.bad(
+                    format_args!("byte {}", offset + 1),
+                    "a byte that is not UTF-8; the rest of the file is left out, convert it first",
+                )));
             }
         }
     })
 }
 
-/// The whole characters of what has been read; the bytes of a cut one stay.
-fn text_of(bytes: &mut Vec<u8>, ended: bool) -> Result<String, usize> {
+/// The whole characters of what has been read, and whether what follows is no text; the bytes of a cut one stay.
+fn text_of(bytes: &mut Vec<u8>, ended: bool) -> (String, bool) {
     let (valid, broken) = match std::str::from_utf8(bytes) {
         Ok(_) => (bytes.len(), false),
         Err(error) => (error.valid_up_to(), error.error_len().is_some() || ended),
     };
-    if broken {
-        return Err(valid);
-    }
     let rest = bytes.split_off(valid);
     let text = String::from_utf8_lossy(bytes).into_owned();
     *bytes = rest;
-    Ok(text)
+    (text, broken)
 }
 
 #[cfg(test)]

@@ -247,7 +247,7 @@ fn stages(
         read::read(folder, &build.inputs, state, progress)?;
     }
     let documents = some_documents(folder, state)?;
-    let store = Store::open(folder, documents)?;
+    let store = Store::open(folder, documents, state.read.bytes)?;
     index_text(folder, &store, state, progress)?;
     let Some(dim) = state.request.encoder.as_ref().map(|encoder| encoder.dim) else {
         return Ok(());
@@ -294,8 +294,11 @@ fn some_documents(folder: &Path, state: &State) -> Result<usize, RetrievalError>
         });
     }
     let bad: u64 = state.read.files.iter().map(|file| file.bad).sum();
-    let _ = std::fs::remove_file(folder.join(STATE));
-    let why = match (state.read.accepted, bad) {
+    let accepted = state.read.accepted;
+    // The next try reads anew.
+    let state = State::new(state.request.clone());
+    state::write(folder, STATE, &state)?;
+    let why = match (accepted, bad) {
         (0, 0) => "the files of the corpus are empty".to_owned(),
         (0, _) => format!(
             "{} could not be read, see {}",
@@ -336,6 +339,7 @@ fn finish(
         tool: concat!("medrgb ", env!("CARGO_PKG_VERSION")).to_owned(),
         documents: usize::try_from(state.read.documents).unwrap_or(usize::MAX),
         corpus_documents: state.read.accepted,
+        text_bytes: state.read.bytes,
         bad_records: state.read.files.iter().map(|file| file.bad).sum(),
         dtype: encoder.as_ref().map(|_| "f32".to_owned()),
         metric: encoder.as_ref().map(|_| "inner product".to_owned()),

@@ -50,7 +50,7 @@ pub fn merge(
             texts(out, &parts, state, progress)?;
         }
         let documents = parts.iter().map(|part| part.store.len()).sum();
-        let store = Store::open(out, documents)?;
+        let store = Store::open(out, documents, state.read.bytes)?;
         index_text(out, &store, state, progress)?;
         let Some(encoder) = &first.manifest.encoder else {
             return Ok(());
@@ -68,7 +68,7 @@ fn parts(shards: &[PathBuf]) -> Result<Vec<Part>, RetrievalError> {
     for path in shards {
         let manifest = IndexFolder::manifest_of(path)?;
         parts.push(Part {
-            store: Store::open(path, manifest.documents)?,
+            store: Store::open(path, manifest.documents, manifest.text_bytes)?,
             path: path.clone(),
             manifest,
         });

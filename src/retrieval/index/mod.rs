@@ -16,6 +16,8 @@ mod read;
 mod search;
 mod state;
 mod store;
+#[cfg(test)]
+mod tests;
 mod text;
 mod vectors;
 

@@ -15,7 +15,8 @@ use crate::retrieval::index::store::{self, append_after, id_hash, write_ids};
 use crate::retrieval::index::{Input, stopped};
 use crate::retrieval::{BuildProgress, CorpusDocument, Progress, RetrievalError};
 
-/// Hashes of the ids of all documents taken so far, 8 bytes each; only there while reading.
+/// Hashes of the ids of all documents taken so far, 8 bytes each; only there while reading. Two ids of one hash count
+/// as the same: for MedCorp's 54 million documents the odds of that are 1 in 12,000.
 const SEEN: &str = "seen.bin";
 /// How often what is read is made durable.
 const SYNC: Duration = Duration::from_secs(5);

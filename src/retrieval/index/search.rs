@@ -42,7 +42,7 @@ impl IndexFolder {
     pub fn open(path: &Path) -> Result<IndexFolder, RetrievalError> {
         let manifest = IndexFolder::manifest_of(path)?;
         Ok(IndexFolder {
-            store: Store::open(path, manifest.documents)?,
+            store: Store::open(path, manifest.documents, manifest.text_bytes)?,
             lexical: Lexical::open(&path.join(text::FOLDER))?,
             path: path.to_path_buf(),
             manifest,
@@ -80,12 +80,20 @@ impl IndexFolder {
         &self.store
     }
 
-    /// Reads its vectors and its graph, for an encoder that belongs to them.
-    fn load_vectors(&mut self) -> Result<(), RetrievalError> {
-        let Some(encoder) = &self.manifest.encoder else {
-            return Err(self.no_vectors());
-        };
-        let vectors = vectors::load(&self.path, self.manifest.documents, encoder.dim)?;
+    /// Its vectors, in the order of its documents; they stay in their file.
+    ///
+    /// # Errors
+    /// When it has none, or their file is damaged.
+    pub fn vectors(&self) -> Result<Vectors, RetrievalError> {
+        match &self.manifest.encoder {
+            Some(encoder) => vectors::load(&self.path, self.manifest.documents, encoder.dim),
+            None => Err(self.no_vectors()),
+        }
+    }
+
+    /// Opens its vectors and its graph, for an encoder that belongs to them.
+    fn open_graph(&mut self) -> Result<(), RetrievalError> {
+        let vectors = self.vectors()?;
         let graph = vectors::open_graph(&self.path, &vectors)?;
         self.dense = Some((vectors, graph));
         Ok(())
@@ -176,7 +184,7 @@ impl IndexSet {
             if let Some(id) = &folder.manifest.encoder {
                 belongs(&folder.path, id, &folders.name, encoder.info())?;
             }
-            folder.load_vectors()?;
+            folder.open_graph()?;
         }
         self.encoder = Some(QueryEncoder {
             summary: EncoderSummary {

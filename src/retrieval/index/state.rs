@@ -217,6 +217,8 @@ pub struct Manifest {
     pub documents: usize,
     /// Documents of the whole corpus, where this is a shard of it.
     pub corpus_documents: u64,
+    /// Bytes of `documents.bin`.
+    pub text_bytes: u64,
     /// Records that were left out; they are listed in `problems.jsonl`.
     pub bad_records: u64,
     /// The encoder behind the vectors; null where only BM25 searches.

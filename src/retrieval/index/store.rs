@@ -53,11 +53,11 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store of a folder, which must hold `documents` documents.
+    /// Opens the store of a folder, which must hold `documents` documents in `bytes` bytes.
     ///
     /// # Errors
     /// When a file is missing or has another length than it should.
-    pub fn open(folder: &Path, documents: usize) -> Result<Store, RetrievalError> {
+    pub fn open(folder: &Path, documents: usize, bytes: u64) -> Result<Store, RetrievalError> {
         let map = |name: &str, bytes: Option<usize>| {
             let path = folder.join(name);
             let map = Mapped::open(&path)?;
@@ -70,18 +70,11 @@ impl Store {
                 _ => Ok(map),
             }
         };
-        let store = Store {
+        Ok(Store {
             offsets: map(OFFSETS, documents.checked_mul(OFFSET))?,
             ids: map(IDS, documents.checked_mul(ID))?,
-            documents: map(DOCUMENTS, None)?,
-        };
-        match documents.checked_sub(1).map(|last| store.get(last)) {
-            Some(None) => Err(RetrievalError(format!(
-                "{} is shorter than its offsets say: the index is damaged, build it again",
-                folder.join(DOCUMENTS).display()
-            ))),
-            _ => Ok(store),
-        }
+            documents: map(DOCUMENTS, usize::try_from(bytes).ok())?,
+        })
     }
 
     /// Documents in the store.
@@ -266,14 +259,15 @@ mod tests {
         }
     }
 
-    fn write(folder: &Path, documents: &[CorpusDocument]) {
+    fn write(folder: &Path, documents: &[CorpusDocument]) -> u64 {
         let mut writer = Writer::open(folder, 0, 0).unwrap();
         for document in documents {
             writer.push(document).unwrap();
         }
-        writer.sync().unwrap();
+        let (bytes, _) = writer.sync().unwrap();
         let hashes: Vec<u64> = documents.iter().map(|d| id_hash(&d.id)).collect();
         write_ids(folder, &hashes).unwrap();
+        bytes
     }
 
     proptest! {
@@ -286,8 +280,8 @@ mod tests {
                 .enumerate()
                 .map(|(number, (title, content))| document(&format!("é{number}"), title, content))
                 .collect();
-            write(folder.path(), &documents);
-            let store = Store::open(folder.path(), documents.len()).unwrap();
+            let bytes = write(folder.path(), &documents);
+            let store = Store::open(folder.path(), documents.len(), bytes).unwrap();
             prop_assert_eq!(store.len(), documents.len());
             for (position, document) in documents.iter().enumerate() {
                 let text = store.get(position).unwrap();
@@ -329,16 +323,22 @@ mod tests {
     #[test]
     fn damage_is_an_error_and_never_a_wrong_text() {
         let folder = tempfile::tempdir().unwrap();
-        write(
-            folder.path(),
-            &[document("a", "", "text"), document("b", "", "more")],
-        );
-        let message = Store::open(folder.path(), 3).unwrap_err().to_string();
+        let documents = [document("a", "", "text"), document("b", "", "more")];
+        let bytes = write(folder.path(), &documents);
+        let message = Store::open(folder.path(), 3, bytes)
+            .unwrap_err()
+            .to_string();
         assert!(message.contains("build it again"), "{message}");
         let path = folder.path().join(DOCUMENTS);
-        std::fs::write(&path, "at").unwrap();
-        assert!(Store::open(folder.path(), 2).is_err());
+        for torn in ["at", "atextbmor"] {
+            std::fs::write(&path, torn).unwrap();
+            assert!(Store::open(folder.path(), 2, bytes).is_err());
+        }
+        // As long as before and no text: no document, and no panic.
+        std::fs::write(&path, vec![0xff; bytes as usize]).unwrap();
+        let store = Store::open(folder.path(), 2, bytes).unwrap();
+        assert_eq!((store.get(0), store.position("a")), (None, None));
         std::fs::remove_file(path).unwrap();
-        assert!(Store::open(folder.path(), 2).is_err());
+        assert!(Store::open(folder.path(), 2, bytes).is_err());
     }
 }

@@ -555,7 +555,11 @@ mod tests {
             }
         }
         // Unused room for links may hold anything, but the links do not.
-        assert!(refused > whole.len() / 17 / 4, "{refused} of {}", whole.len());
+        assert!(
+            refused > whole.len() / 17 / 4,
+            "{refused} of {}",
+            whole.len()
+        );
         for length in (0..whole.len()).step_by(31) {
             assert!(links::check(&whole[..length], 200).is_err(), "{length}");
         }
