@@ -8,6 +8,7 @@ pub mod fusion;
 pub mod lexical;
 pub mod map;
 pub mod npy;
+pub mod rerank;
 pub mod vector;
 
 mod checkpoint;
