@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use crate::cli::common::{Environment, templates};
-use crate::cli::encoder;
 use crate::cli::{ExplorerArgs, Failure};
+use crate::cli::{encoder, search};
 use crate::engine::models::{open_model, store_file};
 use crate::model::select::sampling;
-use crate::tui::{FindEncoder, ModelChoice, Setup, Source};
+use crate::tui::{FindEncoder, ModelChoice, OpenIndex, Setup, Source};
 
 /// Name of the run under which the explorer stores replies.
 const RUN: &str = "explorer";
@@ -36,6 +36,7 @@ pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure>
         store: Some(store_file(paths)),
         templates,
         encoder: find_encoder(environment),
+        index: (!args.index.is_empty()).then(|| open_index(args.index, environment)),
         backend: encoder::backend(None, environment)?,
         cache: Some(paths.cache.join("embeddings")),
         hits: config.retrieval.k,
@@ -59,4 +60,13 @@ fn model(base_url: Option<String>, environment: &Environment) -> ModelChoice {
 fn find_encoder(environment: &Environment) -> FindEncoder {
     let environment = environment.clone();
     Arc::new(move || encoder::folders(None, &environment).map_err(|failure| failure.to_string()))
+}
+
+fn open_index(names: Vec<String>, environment: &Environment) -> OpenIndex {
+    let environment = environment.clone();
+    Arc::new(move || {
+        search::open_index(&names, None, None, None, &environment)
+            .map(|(index, _)| index)
+            .map_err(|failure| failure.to_string())
+    })
 }

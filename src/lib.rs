@@ -3,7 +3,7 @@
 //! The rooms, floor by floor; a room imports only from the floors below it
 //! (a test enforces this):
 //!
-//! * floor 0: [`config`] typed settings; [`domain`] pure values and rules
+//! * floor 0: [`config`] typed settings; [`domain`] pure values and rules; [`source`] opening text files of any size
 //! * floor 1: [`data`] files and the run store; [`retrieval`] encoder, vector and
 //!   lexical search; [`model`] language models
 //! * floor 2: [`engine`] the use cases that join them: ask, search, jobs
@@ -19,4 +19,5 @@ pub mod engine;
 pub mod explore;
 pub mod model;
 pub mod retrieval;
+pub mod source;
 pub mod tui;

@@ -53,11 +53,12 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     let room = room(&args, environment)?;
     let templates = templates(environment.config.prompts.as_ref())?;
     let dataset = open_dataset(args.grid.dataset.as_deref())?;
+    let questions = args.grid.questions(&dataset)?;
     let space = Space {
         dataset: &dataset,
         templates: &templates,
         conditions: &conditions.kept,
-        questions: args.grid.questions(),
+        questions: &questions,
     };
     let started = Instant::now();
     let line = Line::new();

@@ -54,9 +54,9 @@ pub enum What {
 /// Where and how a file is written.
 #[derive(Debug, Clone, clap::Args)]
 pub struct To {
-    /// jsonl, csv or parquet; for runs also inspect
-    #[arg(long, short = 'f', value_name = "FORMAT", default_value = "jsonl")]
-    pub format: Format,
+    /// jsonl, csv or parquet; for runs also inspect; without it as the ending of --out says, else jsonl
+    #[arg(long, short = 'f', value_name = "FORMAT")]
+    pub format: Option<Format>,
     /// The file
     #[arg(long, short = 'o', value_name = "FILE")]
     pub out: PathBuf,
@@ -76,33 +76,47 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     let (to, rows, what) = match args.what {
         What::Dataset { path, to } => {
             check(&to)?;
-            if to.format == Format::Inspect {
+            let format = to.format();
+            if format == Format::Inspect {
                 return Err(Failure::Usage(
                     "Inspect's logs are for runs; a dataset goes into jsonl, csv or parquet"
                         .to_owned(),
                 ));
             }
             let dataset = open_dataset(Some(&path))?;
-            export::dataset(&dataset, to.format, &to.out).map_err(Failure::failed)?;
+            export::dataset(&dataset, format, &to.out).map_err(Failure::failed)?;
             (to, dataset.questions.len(), "question")
         }
         What::Run { run, to } => {
             check(&to)?;
             let records = records(&run, environment)?;
-            export::run(&records, to.format, &to.out).map_err(Failure::failed)?;
+            export::run(&records, to.format(), &to.out).map_err(Failure::failed)?;
             (to, records.len(), "record")
         }
     };
     match to.json {
-        true => {
-            say_json(&json!({"file": to.out, "format": to.format.name(), format!("{what}s"): rows}))
-        }
+        true => say_json(
+            &json!({"file": to.out, "format": to.format().name(), format!("{what}s"): rows}),
+        ),
         // What was exported may be on standard output itself.
         false if output::is_stream(&to.out) => {
             note(&format!("{}: {}", to.out.display(), count(rows, what)));
             Ok(())
         }
         false => say(&format!("{}: {}", to.out.display(), count(rows, what))),
+    }
+}
+
+impl To {
+    /// The format of the flag, else that of the file's ending; a name that says nothing is JSON lines.
+    fn format(&self) -> Format {
+        let ending = self.out.extension().and_then(|ending| ending.to_str());
+        self.format
+            .unwrap_or(match ending.map(str::to_ascii_lowercase).as_deref() {
+                Some("csv") => Format::Csv,
+                Some("parquet") => Format::Parquet,
+                _ => Format::Jsonl,
+            })
     }
 }
 

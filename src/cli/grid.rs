@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use crate::cli::Failure;
 use crate::cli::common::note;
 use crate::cli::condition::{DrawArgs, scenarios};
+use crate::data::dataset::Dataset;
 use crate::domain::context::{ComposeError, Scenario};
-use crate::domain::plan::{Conditions, Grid};
+use crate::domain::plan::{Conditions, Grid, stratified};
+use crate::domain::question::Question;
 
 /// The flags of a grid.
 #[derive(Debug, Clone, clap::Args)]
@@ -43,9 +45,28 @@ pub struct GridArgs {
     #[arg(long, value_name = "N", value_parser = limit)]
     pub limit: Option<usize>,
 
+    /// So many questions, drawn by --seed; each set and each right answer gets its share
+    #[arg(long, value_name = "N", value_parser = limit)]
+    pub sample: Option<usize>,
+
+    /// Several seeds instead of --seed, with commas between them: every context is drawn anew for each
+    #[arg(
+        long,
+        value_name = "SEED,…",
+        value_delimiter = ',',
+        conflicts_with = "seed"
+    )]
+    pub seeds: Vec<u64>,
+
     /// How documents are drawn.
     #[command(flatten)]
     pub draw: DrawArgs,
+}
+
+/// Questions that a sample should hold in the same share as the dataset: of one set, with one right answer.
+fn stratum(question: &Question) -> String {
+    let set = question.extra.get("dataset").and_then(|set| set.as_str());
+    format!("{} {}", set.unwrap_or_default(), question.answer)
 }
 
 fn limit(text: &str) -> Result<usize, String> {
@@ -68,7 +89,10 @@ impl GridArgs {
             },
             docs: (!self.docs.is_empty()).then(|| self.docs.clone()),
             p: (!self.p.is_empty()).then(|| self.p.clone()),
-            seed: self.draw.seed,
+            seeds: match self.seeds.is_empty() {
+                true => vec![self.draw.seed],
+                false => self.seeds.clone(),
+            },
             mode: self.draw.mode,
             source: self.draw.source,
         };
@@ -91,8 +115,24 @@ impl GridArgs {
         Ok(conditions)
     }
 
-    /// How many questions are meant.
-    pub fn questions(&self) -> usize {
-        self.limit.unwrap_or(usize::MAX)
+    /// Positions of the questions that are meant, rising: of the first `--limit`, a sample of `--sample`.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] where more are to be drawn than there are.
+    pub fn questions(&self, dataset: &Dataset) -> Result<Vec<usize>, Failure> {
+        let all = dataset
+            .questions
+            .len()
+            .min(self.limit.unwrap_or(usize::MAX));
+        let Some(sample) = self.sample else {
+            return Ok((0..all).collect());
+        };
+        if sample > all {
+            return Err(Failure::Usage(format!(
+                "--sample {sample}: there are only {all} questions to draw from"
+            )));
+        }
+        let strata: Vec<String> = dataset.questions[..all].iter().map(stratum).collect();
+        Ok(stratified(&strata, sample, self.draw.seed))
     }
 }

@@ -3,11 +3,10 @@
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::cli::Failure;
-use crate::cli::common::{Environment, note, say_json, write_out};
+use crate::cli::common::{Environment, note, say_json, stop_on_signal, write_out};
 use crate::cli::progress::Line;
 use crate::data::dataset::Dataset;
 use crate::data::import::{self, ImportError, Kind, Mapping, Report, Request};
@@ -160,42 +159,6 @@ fn failure(error: ImportError) -> Failure {
         ImportError::Usage(text) => Failure::Usage(text),
         ImportError::Failed(text) | ImportError::Broken(text) => Failure::Failed(text),
         ImportError::Stopped => Failure::Failed(error.to_string()),
-    }
-}
-
-/// A flag that Ctrl-C (and, on Unix, being told to end) sets, so that the import can clean up behind itself.
-fn stop_on_signal() -> Arc<AtomicBool> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    // Without the thread Ctrl-C ends the program as it always does: the target still appears whole or not at all.
-    let _ = std::thread::Builder::new()
-        .name("signals".to_owned())
-        .spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build();
-            let Ok(runtime) = runtime else { return };
-            runtime.block_on(wait_for_signal());
-            flag.store(true, Ordering::Relaxed);
-        });
-    stop
-}
-
-async fn wait_for_signal() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-            return std::future::pending().await;
-        };
-        tokio::select! {
-            Ok(()) = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
-        }
-    }
-    #[cfg(not(unix))]
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
     }
 }
 

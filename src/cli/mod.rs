@@ -12,11 +12,16 @@ pub mod config;
 pub mod doctor;
 pub mod encode;
 pub mod encoder;
+pub mod eval_retrieval;
 pub mod export;
 pub mod grid;
 pub mod import;
+pub mod index;
 pub mod models;
+pub mod probe;
 pub mod progress;
+pub mod remote;
+pub mod replay;
 pub mod report;
 pub mod rescore;
 pub mod runs;
@@ -92,6 +97,10 @@ pub struct ExplorerArgs {
     /// Address of an OpenAI-compatible server, such as http://localhost:8000/v1.
     #[arg(long, value_name = "URL")]
     pub base_url: Option<String>,
+    /// Search this index instead of the dataset's own documents: a folder (several are searched together) or
+    /// milvus://HOST:PORT/COLLECTION.
+    #[arg(long, value_name = "DIR|URL")]
+    pub index: Vec<String>,
     /// Theme: dark, light, okabe-ito, high-contrast, mono, or one of your own.
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
@@ -118,8 +127,16 @@ pub enum Command {
     Rescore(rescore::Args),
     /// Compare two stored runs on the same questions.
     Compare(compare::Args),
-    /// Search the documents of a dataset.
+    /// Play a recorded run.
+    Replay(replay::Args),
+    /// Change the context of one question and see whether the answer flips; trace planted text.
+    Probe(probe::Args),
+    /// Search the documents of a dataset or of an index.
     Search(search::Args),
+    /// Make indexes, look at them, put them on a server.
+    Index(index::Args),
+    /// Measure a retriever on a test set.
+    EvalRetrieval(eval_retrieval::Args),
     /// Encode texts into a NumPy file.
     Encode(encode::Args),
     /// Bring in other people's datasets and replies.
@@ -188,7 +205,11 @@ fn start(cli: Cli, open_explorer: OpenExplorer) -> Result<(), Failure> {
         Some(Command::Report(args)) => report::run(args, &environment),
         Some(Command::Rescore(args)) => rescore::run(args, &environment),
         Some(Command::Compare(args)) => compare::run(args, &environment),
+        Some(Command::Replay(args)) => replay::run(args, &environment),
+        Some(Command::Probe(args)) => probe::run(args, &environment),
         Some(Command::Search(args)) => search::run(args, &environment),
+        Some(Command::Index(args)) => index::run(args, &environment),
+        Some(Command::EvalRetrieval(args)) => eval_retrieval::run(args, &environment),
         Some(Command::Encode(args)) => encode::run(args, &environment),
         Some(Command::Import(args)) => import::run(args, &environment),
         Some(Command::Export(args)) => export::run(args, &environment),

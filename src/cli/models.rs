@@ -304,13 +304,30 @@ impl Bar {
 
 fn path(name: &str, folder: &Path) -> Result<(), Failure> {
     let caches = HubCaches::from_environment();
-    for entry in registry::resolve(name).map_err(Failure::usage)? {
+    for entry in present(name, folder)? {
         match locate(entry, folder, &caches) {
             Some(found) => say(&found.path.display().to_string())?,
             None => return Err(absent(entry)),
         }
     }
     Ok(())
+}
+
+/// The models that a name stands for on this machine: `auto-encoder` is MedCPT where it is here, else the
+/// stand-in.
+fn present(name: &str, folder: &Path) -> Result<Vec<&'static ModelEntry>, Failure> {
+    if name != AUTO_ENCODER {
+        return registry::resolve(name).map_err(Failure::usage);
+    }
+    let medcpt = registry::resolve("medcpt").map_err(Failure::usage)?;
+    let caches = HubCaches::from_environment();
+    let here = medcpt
+        .iter()
+        .all(|entry| locate(entry, folder, &caches).is_some());
+    Ok(match here {
+        true => medcpt,
+        false => find(STAND_IN_ENCODER).into_iter().collect(),
+    })
 }
 
 fn absent(entry: &ModelEntry) -> Failure {
@@ -333,7 +350,7 @@ struct Report {
 }
 
 fn verify(name: &str, folder: &Path, json: bool) -> Result<(), Failure> {
-    let entries = registry::resolve(name).map_err(Failure::usage)?;
+    let entries = present(name, folder)?;
     let caches = HubCaches::from_environment();
     let mut reports = Vec::new();
     for entry in entries {

@@ -62,21 +62,13 @@ pub struct Args {
 /// [`Failure`] with one clear sentence.
 pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     let store = store_with(&store_file(&environment.paths), &args.run).map_err(Failure::failed)?;
-    let mut judgements = None;
-    let mut judge = None;
-    if let Some(name) = &args.judge {
-        let request = judge_request(name, &args, environment, store.clone())?;
-        let model = request.model.identity().clone();
-        if let Some(caution) = &model.caution {
-            note(&format!(
-                "caution: the judge {}: {}",
-                clean(&model.name),
-                clean(caution)
-            ));
+    let (judgements, judge) = match &args.judge {
+        Some(name) => {
+            let (made, judge) = judged(name, &args, &store, environment)?;
+            (Some(made), Some(judge))
         }
-        judgements = Some(ask_judge(request)?);
-        judge = Some(model.name);
-    }
+        None => (None, None),
+    };
     let done = rescore(&store, &args.run, judge.as_deref()).map_err(Failure::failed)?;
     match args.json {
         true => say_json(&as_json(&args.run, &done, judgements))?,
@@ -89,6 +81,44 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         ))),
         _ => Ok(()),
     }
+}
+
+/// Asks the judge; gives the number of judgements made and the judge's name.
+fn judged(
+    name: &str,
+    args: &Args,
+    store: &Store,
+    environment: &Environment,
+) -> Result<(usize, String), Failure> {
+    let request = judge_request(name, args, environment, store.clone())?;
+    let model = request.model.identity().clone();
+    if let Some(caution) = &model.caution {
+        note(&format!(
+            "caution: the judge {}: {}",
+            clean(&model.name),
+            clean(caution)
+        ));
+    }
+    Ok((ask_judge(request)?, model.name))
+}
+
+/// The judge as a stage of a sweep: asks it, scores the run again, and gives the object of `--json`; what
+/// changed is noted on standard error.
+///
+/// # Errors
+/// [`Failure`] with one clear sentence.
+pub(super) fn judge(
+    args: &Args,
+    name: &str,
+    store: &Store,
+    environment: &Environment,
+) -> Result<serde_json::Value, Failure> {
+    let (made, judge) = judged(name, args, store, environment)?;
+    let done = rescore(store, &args.run, Some(&judge)).map_err(Failure::failed)?;
+    if !args.json {
+        note(as_text(&args.run, &done, Some(made)).trim_end());
+    }
+    Ok(as_json(&args.run, &done, Some(made)))
 }
 
 fn judge_request(

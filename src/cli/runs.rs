@@ -18,6 +18,7 @@ use crate::data::store::{
 };
 use crate::domain::plain::json_reason;
 use crate::domain::plan::ConditionKey;
+use crate::domain::report::PAPER;
 use crate::domain::text::{clean, collapse, count, short};
 use crate::engine::models::store_file;
 
@@ -404,6 +405,12 @@ fn import(path: &Path, file: &Path, run: Option<&str>, json: bool) -> Result<(),
             ),
             None => format!("{} holds no record", file.display()),
         }));
+    }
+    if imported.records.iter().any(|record| record.run == PAPER) {
+        return Err(Failure::Failed(format!(
+            "{} holds records of a run \"{PAPER}\", a name that stands for the published figures; give them another with --run NAME",
+            file.display()
+        )));
     }
     let store = Store::open(path).map_err(Failure::failed)?;
     let mut runs: Vec<&str> = imported.records.iter().map(|r| r.run.as_str()).collect();

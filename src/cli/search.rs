@@ -11,8 +11,10 @@ use crate::cli::Failure;
 use crate::cli::common::{Environment, note, say, say_json};
 use crate::cli::encoder::{self, Backend};
 use crate::cli::progress::Line;
+use crate::cli::{index, remote};
 use crate::data::dataset::Dataset;
 use crate::domain::text::{clean, collapse};
+use crate::retrieval::remote::Address;
 use crate::retrieval::{
     CorpusDocument, EncoderFolders, EncoderSummary, Found, Hit, Method, NO_ENCODER, Retriever,
     Search, SearchTiming, rerank,
@@ -26,6 +28,10 @@ pub struct Args {
     /// Dataset folder whose documents are searched; without it the sample benchmark.
     #[arg(long, value_name = "FOLDER")]
     pub dataset: Option<PathBuf>,
+    /// Index folder that is searched instead; several are searched together. Or one collection on a Milvus
+    /// server: milvus://HOST:PORT/COLLECTION or milvus+tls://….
+    #[arg(long, value_name = "DIR|URL", conflicts_with = "dataset")]
+    pub index: Vec<String>,
     /// How to search; without it dense where an encoder is there, else bm25.
     #[arg(long, value_enum)]
     pub retriever: Option<RetrieverKind>,
@@ -82,7 +88,10 @@ struct Output<'a> {
     encoder: Option<EncoderSummary>,
     retriever: Method,
     query: &'a str,
-    dataset: &'a str,
+    /// Null where an index was searched.
+    dataset: Option<&'a str>,
+    /// The indexes that were searched; empty where it was a dataset.
+    index: &'a [String],
     documents: usize,
     /// recall@10 of the index against the exact scan, measured when it was built.
     recall_at_10: Option<f64>,
@@ -119,42 +128,126 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     if args.k == 0 {
         return Err(Failure::Usage("-k must be at least 1".into()));
     }
+    if !args.index.is_empty() {
+        return search_index(&args, environment);
+    }
     let dataset = match &args.dataset {
         Some(path) => Dataset::open(path),
         None => Dataset::sample(),
     }
     .map_err(Failure::failed)?;
-    let (method, folders) = plan(&args, environment)?;
+    let (method, folders) = plan(args.retriever, args.encoder.as_deref(), environment)?;
     let cross = cross_encoder(&args, environment)?;
-    let retriever = build(&args, environment, &dataset, folders.as_ref())?;
+    let retriever = build(
+        documents(&dataset),
+        folders.as_ref(),
+        args.backend,
+        environment,
+    )?;
+    answer(
+        &args,
+        method,
+        &*retriever,
+        Some(&dataset.name),
+        cross.as_ref(),
+    )
+}
+
+/// Searches indexes that are named instead of a dataset.
+fn search_index(args: &Args, environment: &Environment) -> Result<(), Failure> {
+    for url in args.index.iter().filter(|name| Address::is_remote(name)) {
+        remote::warn(url);
+    }
+    let cross = cross_encoder(args, environment)?;
+    let (searched, method) = open_index(
+        &args.index,
+        args.retriever.map(Method::from),
+        args.encoder.as_deref(),
+        args.backend,
+        environment,
+    )?;
+    let info = searched.info();
+    if let (Some(_), Some(notice)) = (info.encoder, info.notice) {
+        note(&notice);
+    }
+    answer(args, method, &*searched, None, cross.as_ref())
+}
+
+/// Opens what `--index` names: index folders, searched as one, or a remote index. Prints nothing.
+///
+/// # Errors
+/// [`Failure`] when there is no such index, or the encoder does not belong to it.
+pub fn open_index(
+    names: &[String],
+    method: Option<Method>,
+    encoder: Option<&str>,
+    backend: Option<Backend>,
+    environment: &Environment,
+) -> Result<(Arc<dyn Search>, Method), Failure> {
+    match names.iter().find(|name| Address::is_remote(name)) {
+        Some(url) if names.len() == 1 => {
+            let opened = remote::open(url, encoder, backend, environment)?;
+            Ok((opened, method.unwrap_or(Method::Dense)))
+        }
+        Some(_) => Err(Failure::Usage(
+            "a remote index is searched alone: give --index once".into(),
+        )),
+        None => {
+            let paths: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
+            let opened = index::open(&paths, method, encoder, backend, environment)?;
+            Ok((Arc::new(opened.set), opened.method))
+        }
+    }
+}
+
+/// Asks and prints.
+fn answer(
+    args: &Args,
+    method: Method,
+    searched: &dyn Search,
+    dataset: Option<&str>,
+    cross: Option<&CrossEncoder>,
+) -> Result<(), Failure> {
     let depth = match cross {
         Some(_) => args.rerank_depth.max(args.k),
         None => args.k,
     };
-    let found = retriever
+    let found = searched
         .search(&args.query, method, depth)
         .map_err(Failure::failed)?;
-    let (found, reranked) = match &cross {
-        Some(cross) => reorder(&args, cross, found)?,
+    let (found, rerank) = match cross {
+        Some(cross) => reorder(args, cross, found)?,
         None => (found, None),
     };
-    if args.json {
-        print_json(&args.query, method, &dataset, &retriever, &found, reranked)
-    } else {
-        print_text(&found)
+    if !args.json {
+        return print_text(&found);
     }
+    let info = searched.info();
+    say_json(&Output {
+        hits: &found.hits,
+        timing_ms: found.timing_ms,
+        encoder: info.encoder,
+        retriever: method,
+        query: &args.query,
+        dataset,
+        index: &args.index,
+        documents: info.documents,
+        recall_at_10: info.recall_at_10,
+        rerank,
+    })
 }
 
 /// The method and the encoder it needs, if it needs one.
-fn plan(
-    args: &Args,
+pub(super) fn plan(
+    retriever: Option<RetrieverKind>,
+    named: Option<&str>,
     environment: &Environment,
 ) -> Result<(Method, Option<EncoderFolders>), Failure> {
-    if args.retriever == Some(RetrieverKind::Bm25) {
+    if retriever == Some(RetrieverKind::Bm25) {
         return Ok((Method::Bm25, None));
     }
-    let folders = encoder::folders(args.encoder.as_deref(), environment)?;
-    match (args.retriever, folders) {
+    let folders = encoder::folders(named, environment)?;
+    match (retriever, folders) {
         (Some(kind), Some(folders)) => Ok((kind.into(), Some(folders))),
         (None, Some(folders)) => Ok((Method::Dense, Some(folders))),
         (None, None) => {
@@ -167,13 +260,9 @@ fn plan(
     }
 }
 
-fn build(
-    args: &Args,
-    environment: &Environment,
-    dataset: &Dataset,
-    folders: Option<&EncoderFolders>,
-) -> Result<Arc<Retriever>, Failure> {
-    let documents = dataset
+/// The documents of a dataset as a corpus.
+pub(super) fn documents(dataset: &Dataset) -> Vec<CorpusDocument> {
+    dataset
         .documents()
         .into_iter()
         .map(|(document, _)| CorpusDocument {
@@ -181,13 +270,25 @@ fn build(
             title: document.title.clone(),
             content: document.content.clone(),
         })
-        .collect();
+        .collect()
+}
+
+/// Builds what searches these documents, with progress and notes on standard error; embeddings are cached.
+///
+/// # Errors
+/// [`Failure`] when the encoder can't be used or building fails.
+pub(super) fn build(
+    documents: Vec<CorpusDocument>,
+    folders: Option<&EncoderFolders>,
+    backend: Option<Backend>,
+    environment: &Environment,
+) -> Result<Arc<Retriever>, Failure> {
     let cache = environment.paths.cache.join("embeddings");
     let line = Line::new();
     let retriever = Retriever::build(
         documents,
         folders,
-        encoder::backend(args.backend, environment)?,
+        encoder::backend(backend, environment)?,
         Some(&cache),
         &mut |progress| line.at(progress.stage, progress.done, progress.total),
     )
@@ -239,28 +340,6 @@ fn reorder(
         ranks_before: reranked.ranks_before,
     };
     Ok((reranked.found, Some(output)))
-}
-
-fn print_json(
-    query: &str,
-    method: Method,
-    dataset: &Dataset,
-    retriever: &Retriever,
-    found: &Found,
-    rerank: Option<RerankOutput>,
-) -> Result<(), Failure> {
-    let info = retriever.info();
-    say_json(&Output {
-        hits: &found.hits,
-        timing_ms: found.timing_ms,
-        encoder: info.encoder,
-        retriever: method,
-        query,
-        dataset: &dataset.name,
-        documents: info.documents,
-        recall_at_10: info.recall_at_10,
-        rerank,
-    })
 }
 
 fn print_text(found: &Found) -> Result<(), Failure> {

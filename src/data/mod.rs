@@ -1,5 +1,6 @@
 //! Files: dataset folders, prompt folders, saved replies, the run store; other people's files in and out.
 
+pub mod beir;
 pub mod csv_file;
 pub mod dataset;
 pub mod export;
@@ -8,5 +9,4 @@ pub mod output;
 pub mod parquet_file;
 pub mod predictions;
 pub mod prompts;
-pub mod source;
 pub mod store;

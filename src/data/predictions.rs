@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 
 use crate::data::dataset::questions::{named, scan};
 use crate::data::dataset::record::{Record, reason};
-use crate::data::source;
 use crate::domain::question::Question;
 use crate::domain::text::short;
+use crate::source;
 
 /// A file that can't be used: what, where, what was expected, what to do.
 #[derive(Debug, thiserror::Error)]

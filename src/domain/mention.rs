@@ -1,5 +1,7 @@
 //! Whether a text contains a phrase, as whole words.
 
+use std::ops::Range;
+
 use crate::domain::text::document_key;
 
 /// A text in the form in which phrases are looked up: as [`document_key`].
@@ -38,6 +40,73 @@ pub fn is_telling(answer: &str) -> bool {
     !word.is_empty() && !["yes", "no", "maybe", "true", "false"].contains(&word.as_str())
 }
 
+/// The words of a text with their places, as they are compared: signs around a word don't count, except those
+/// that change a number ("<5", "-3", "5%").
+fn words(text: &str) -> Vec<(Range<usize>, String)> {
+    let is_edge = |c: char| !c.is_alphanumeric() && !"<>\u{2264}\u{2265}%+-\u{2212}".contains(c);
+    let mut found = Vec::new();
+    for word in text.split(|c: char| c.is_whitespace() || "/()[]\u{2014}".contains(c)) {
+        let bare = word.trim_matches(is_edge);
+        if bare.chars().any(char::is_alphanumeric) {
+            // Both are slices of the text, so the difference of their starts is an offset.
+            let start = bare.as_ptr() as usize - text.as_ptr() as usize;
+            found.push((start..start + bare.len(), bare.to_lowercase()));
+        }
+    }
+    found
+}
+
+/// A text whose words are looked up with their places.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed(Vec<(Range<usize>, String)>);
+
+impl Placed {
+    /// Takes a text apart.
+    pub fn new(text: &str) -> Placed {
+        Placed(words(text))
+    }
+
+    /// The byte ranges of the text where the words of `phrase` stand one after another; none for a phrase
+    /// without words.
+    pub fn places(&self, phrase: &str) -> Vec<Range<usize>> {
+        let wanted: Vec<String> = words(phrase).into_iter().map(|(_, word)| word).collect();
+        match wanted.len() {
+            0 => Vec::new(),
+            length => self
+                .0
+                .windows(length)
+                .filter(|window| window.iter().map(|(_, word)| word).eq(&wanted))
+                .map(|window| window[0].0.start..window[length - 1].0.end)
+                .collect(),
+        }
+    }
+
+    /// All runs of `length` words, as sets are made of them.
+    pub fn runs(&self, length: usize) -> impl Iterator<Item = Vec<&str>> {
+        self.0
+            .windows(length.max(1))
+            .map(|window| window.iter().map(|(_, word)| word.as_str()).collect())
+    }
+
+    /// The byte ranges that runs of `length` words cover which `wanted` takes; ranges that touch or overlap
+    /// are joined.
+    pub fn covered(&self, length: usize, wanted: impl Fn(&[&str]) -> bool) -> Vec<Range<usize>> {
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        for window in self.0.windows(length.max(1)) {
+            let run: Vec<&str> = window.iter().map(|(_, word)| word.as_str()).collect();
+            if !wanted(&run) {
+                continue;
+            }
+            let (start, end) = (window[0].0.start, window[window.len() - 1].0.end);
+            match ranges.last_mut() {
+                Some(last) if start <= last.end => last.end = end,
+                _ => ranges.push(start..end),
+            }
+        }
+        ranges
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,5 +135,38 @@ mod tests {
             assert!(!is_telling(word), "{word}");
         }
         assert!(is_telling("norepinephrine"));
+    }
+
+    #[test]
+    fn places_are_those_of_the_text_as_it_is() {
+        let text = "Give 15\n mg (oral), not 1.5 mg; β-blockers: 15 mg.";
+        let placed = Placed::new(text);
+        let found: Vec<&str> = placed
+            .places("15 MG")
+            .into_iter()
+            .map(|at| &text[at])
+            .collect();
+        assert_eq!(found, ["15\n mg", "15 mg"]);
+        assert!(placed.places("5 mg").is_empty());
+        assert_eq!(placed.places("β-Blockers").len(), 1);
+        assert!(placed.places(" ; ").is_empty());
+        // A sign that changes a number counts.
+        assert!(Placed::new("at <5% of").places("5%").is_empty());
+        assert_eq!(Placed::new("at <5% of").places("<5%").len(), 1);
+    }
+
+    #[test]
+    fn covered_runs_are_joined() {
+        let text = "one two three four, and five six seven";
+        let placed = Placed::new(text);
+        let wanted = |run: &[&str]| run[0] != "and" && run[2] != "and" && run[1] != "and";
+        let found: Vec<&str> = placed
+            .covered(3, wanted)
+            .into_iter()
+            .map(|at| &text[at])
+            .collect();
+        assert_eq!(found, ["one two three four", "five six seven"]);
+        assert_eq!(placed.runs(3).count(), 6);
+        assert!(Placed::new("").covered(3, |_| true).is_empty());
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use crate::domain::answer::Outcome;
-use crate::domain::context::{ComposeError, Condition, Mode, Scenario, SourceFilter};
+use crate::domain::context::{ComposeError, Condition, Mode, Scenario, SourceFilter, draw};
 
 /// A grid of conditions as it is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,8 +16,8 @@ pub struct Grid {
     pub docs: Option<Vec<usize>>,
     /// Per cent of signal documents, 0 to 100; `None` takes the paper's for each scenario.
     pub p: Option<Vec<f64>>,
-    /// Seed of all random draws.
-    pub seed: u64,
+    /// Seeds of the random draws: every context is there once for each.
+    pub seeds: Vec<u64>,
     /// Nested or independent draws.
     pub mode: Mode,
     /// Which documents may be used.
@@ -27,8 +27,8 @@ pub struct Grid {
 /// The conditions of a grid.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conditions {
-    /// Those that are possible, each once: by scenario, then n, then p, all rising, so that contexts that
-    /// share most of their documents follow one another.
+    /// Those that are possible, each once: by seed as given, then scenario, n and p, all rising, so that
+    /// contexts that share most of their documents follow one another.
     pub kept: Vec<Condition>,
     /// Cells that are impossible for every question, with the reason: they are left out and said.
     pub left_out: Vec<(Condition, ComposeError)>,
@@ -60,7 +60,7 @@ impl Grid {
             scenarios: Scenario::ALL.to_vec(),
             docs: None,
             p: None,
-            seed: 0,
+            seeds: vec![0],
             mode: Mode::default(),
             source: SourceFilter::default(),
         }
@@ -73,9 +73,14 @@ impl Grid {
     /// [`ComposeError`] for a p or n out of range, and where nothing would be left.
     pub fn conditions(&self) -> Result<Conditions, ComposeError> {
         let mut found = Conditions::default();
-        for scenario in Scenario::ALL {
-            if self.scenarios.contains(&scenario) {
-                self.add_scenario(scenario, &mut found)?;
+        for (at, &seed) in self.seeds.iter().enumerate() {
+            if self.seeds[..at].contains(&seed) {
+                continue;
+            }
+            for scenario in Scenario::ALL {
+                if self.scenarios.contains(&scenario) {
+                    self.add_scenario(scenario, seed, &mut found)?;
+                }
             }
         }
         match (found.kept.is_empty(), found.left_out.first()) {
@@ -84,7 +89,12 @@ impl Grid {
         }
     }
 
-    fn add_scenario(&self, scenario: Scenario, found: &mut Conditions) -> Result<(), ComposeError> {
+    fn add_scenario(
+        &self,
+        scenario: Scenario,
+        seed: u64,
+        found: &mut Conditions,
+    ) -> Result<(), ComposeError> {
         let mut docs = self
             .docs
             .clone()
@@ -97,7 +107,7 @@ impl Grid {
                     scenario,
                     docs,
                     p,
-                    seed: self.seed,
+                    seed,
                     mode: self.mode,
                     source: self.source,
                 };
@@ -131,6 +141,49 @@ impl Grid {
         p.dedup();
         Ok(p)
     }
+}
+
+/// A sample of positions, rising: every stratum gets its share (largest remainders, ties to the stratum that
+/// comes first), drawn within it by the seed. The same strata and seed give the same sample; `count` above
+/// their number gives all.
+pub fn stratified(strata: &[String], count: usize, seed: u64) -> Vec<usize> {
+    let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (position, stratum) in strata.iter().enumerate() {
+        match groups.iter_mut().find(|(name, _)| name == stratum) {
+            Some((_, group)) => group.push(position),
+            None => groups.push((stratum, vec![position])),
+        }
+    }
+    let count = count.min(strata.len());
+    let mut chosen: Vec<usize> = groups
+        .iter()
+        .zip(shares(&groups, count))
+        .flat_map(|((name, group), share)| {
+            draw(&format!("sample {name}"), seed, group.len(), share)
+                .into_iter()
+                .map(|at| group[at])
+        })
+        .collect();
+    chosen.sort_unstable();
+    chosen
+}
+
+/// How many of `count` each group gets.
+fn shares(groups: &[(&str, Vec<usize>)], count: usize) -> Vec<usize> {
+    let total: usize = groups.iter().map(|(_, group)| group.len()).sum();
+    let exact = |size: usize| size as f64 * count as f64 / total.max(1) as f64;
+    let mut shares: Vec<usize> = groups
+        .iter()
+        .map(|(_, group)| exact(group.len()).floor() as usize)
+        .collect();
+    let mut order: Vec<usize> = (0..groups.len()).collect();
+    let remainder = |at: &usize| exact(groups[*at].1.len()).fract();
+    order.sort_by(|a, b| remainder(b).total_cmp(&remainder(a)));
+    let missing = count - shares.iter().sum::<usize>();
+    for at in order.into_iter().cycle().take(missing.min(groups.len())) {
+        shares[at] += 1;
+    }
+    shares
 }
 
 /// A condition as the key of a map. Conditions whose contexts are the same by definition have the same key:
@@ -259,6 +312,45 @@ mod tests {
             ..grid(5, -1.0)
         };
         assert_eq!(standard.conditions().unwrap_err(), ComposeError::BadP(-1.0));
+    }
+
+    #[test]
+    fn a_sample_gives_every_stratum_its_share() {
+        let strata: Vec<String> = (0..100)
+            .map(|at| if at % 10 < 7 { "yes" } else { "no" }.to_owned())
+            .collect();
+        let sample = stratified(&strata, 20, 3);
+        assert_eq!(sample.len(), 20);
+        assert!(sample.is_sorted() && sample.windows(2).all(|pair| pair[0] != pair[1]));
+        let yes = sample.iter().filter(|at| strata[**at] == "yes").count();
+        assert_eq!(yes, 14);
+        assert_eq!(sample, stratified(&strata, 20, 3));
+        assert_ne!(sample, stratified(&strata, 20, 4));
+        // A larger sample of the same seed holds the smaller one's stratum prefixes.
+        let larger = stratified(&strata, 40, 3);
+        assert!(sample.iter().all(|at| larger.contains(at)));
+        assert_eq!(stratified(&strata, 500, 0).len(), 100);
+        assert_eq!(stratified(&strata, 1, 0).len(), 1);
+        assert!(stratified(&[], 5, 0).is_empty());
+    }
+
+    #[test]
+    fn seeds_repeat_the_grid() {
+        let grid = Grid {
+            scenarios: vec![Scenario::Sufficiency],
+            docs: Some(vec![5]),
+            p: Some(vec![0.0, 100.0]),
+            seeds: vec![7, 3, 7],
+            ..Grid::paper()
+        };
+        let seeds: Vec<u64> = grid
+            .conditions()
+            .unwrap()
+            .kept
+            .iter()
+            .map(|c| c.seed)
+            .collect();
+        assert_eq!(seeds, [7, 7, 3, 3]);
     }
 
     #[test]

@@ -152,8 +152,12 @@ pub fn audit(
     let mut findings = Findings::default();
     let mut conditions: Vec<AuditedCondition> =
         space.conditions.iter().map(|c| blank(*c)).collect();
-    let questions = &space.dataset.questions[..space.question_count()];
-    documents(space.dataset, questions, &mut findings);
+    let questions: Vec<&Question> = space
+        .questions
+        .iter()
+        .map(|at| &space.dataset.questions[*at])
+        .collect();
+    documents(space.dataset, &questions, &mut findings);
     for part in parts {
         for (sum, counted) in conditions.iter_mut().zip(&part.conditions) {
             sum.counts.merge(&counted.counts);
@@ -358,7 +362,7 @@ fn searchable<'t>(
 }
 
 /// What is odd about questions, signal documents and adversarial versions themselves.
-fn documents(dataset: &Dataset, questions: &[Question], findings: &mut Findings) {
+fn documents(dataset: &Dataset, questions: &[&Question], findings: &mut Findings) {
     let mut asked: HashMap<u128, &str> = HashMap::new();
     let mut text_of_id: HashMap<&str, u128> = HashMap::new();
     let mut owner_of_text: HashMap<u128, &str> = HashMap::new();

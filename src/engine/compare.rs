@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::data::store::{ReplyRecord, Store, StoreError};
+use crate::data::store::{ReplyRecord, Store, StoreError, settings};
 use crate::domain::compare::Observation;
 use crate::domain::context::Context;
 
@@ -12,8 +12,10 @@ use crate::domain::context::Context;
 pub struct RunView {
     /// One observation per readable record, in stored order.
     pub observations: Vec<Observation>,
-    /// Names of the models that replied, sorted.
+    /// Names of the models that were asked and are compared, sorted.
     pub models: BTreeSet<String>,
+    /// Names of the models that were left out because another was named, sorted.
+    pub other_models: BTreeSet<String>,
     /// Names of the judges whose scores are stored, sorted.
     pub judges: BTreeSet<String>,
     /// Records that can't be read.
@@ -21,11 +23,11 @@ pub struct RunView {
 }
 
 impl RunView {
-    /// A run by its stored scores.
+    /// A run by its stored scores; with `model` only what this model was asked.
     ///
     /// # Errors
     /// [`StoreError`] when the store can't be read.
-    pub fn of_run(store: &Store, run: &str) -> Result<RunView, StoreError> {
+    pub fn of_run(store: &Store, run: &str, model: Option<&str>) -> Result<RunView, StoreError> {
         let mut view = RunView::default();
         let mut after = 0;
         loop {
@@ -36,7 +38,12 @@ impl RunView {
             after = last;
             view.broken += page.broken.len();
             for record in &page.records {
-                view.add(record);
+                match model.is_none_or(|model| record.model_name == model) {
+                    true => view.add(record),
+                    false => {
+                        view.other_models.insert(record.model_name.clone());
+                    }
+                }
             }
         }
     }
@@ -55,7 +62,10 @@ impl RunView {
         let scores = record.scores.as_ref();
         self.judges
             .extend(scores.and_then(|scores| scores.judge.clone()));
+        let (settings, draw) = settings(&record.model, record.sampling.clone());
         self.observations.push(Observation {
+            asker: format!("{} {settings}", record.model_name),
+            draw,
             dataset: record.dataset_fingerprint.clone(),
             question: record.question.id.clone(),
             condition: record.condition,

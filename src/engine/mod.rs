@@ -4,9 +4,11 @@
 pub mod ask;
 pub mod audit;
 pub mod compare;
+pub mod evaluate;
 pub mod instance;
 pub mod job;
 pub mod models;
+pub mod probe;
 pub mod rescore;
 pub mod search;
 pub mod survey;

@@ -16,14 +16,19 @@ use medrgb_encoder::BackendChoice;
 use tokio::sync::mpsc;
 
 use crate::data::dataset::Dataset;
+use crate::domain::ranking::MeasuresAt;
 use crate::engine::job::JobId;
+use crate::engine::search::answers::{Signal, Turn, all_failed, results};
+use crate::retrieval::map::Map;
 use crate::retrieval::{
     BuildProgress, CorpusDocument, EncoderFolders, Found, IndexInfo, Method, RetrievalError,
-    Retriever, Search, recall_of,
+    Retriever, Search,
 };
 
-/// Above this many documents a scan at every key press would be felt: recall is then not measured live.
-const MOST_MEASURED: usize = 200_000;
+mod answers;
+
+#[cfg(test)]
+mod tests;
 
 /// What is searched: documents, and what each is signal for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,6 +61,9 @@ impl SearchCorpus {
         }
     }
 }
+
+/// Opens an index that is there already (a folder, a remote store); called on the service's own thread.
+pub type OpenIndex = Arc<dyn Fn() -> Result<Arc<dyn Search>, String> + Send + Sync>;
 
 /// How a service searches.
 #[derive(Debug, Clone)]
@@ -96,6 +104,11 @@ pub struct SearchResults {
     pub recall_vs_exact: Option<f64>,
     /// For each list and each of its hits: whether it is signal for the query's question.
     pub signal: Vec<Vec<bool>>,
+    /// How well each list found the question's signal documents, at ten ranks or as many as were asked for;
+    /// `None` where it failed or the question has no signal documents.
+    pub measures: Vec<Option<MeasuresAt>>,
+    /// Query and hits on a plane; `None` where the index gives no vectors.
+    pub map: Option<Map>,
 }
 
 /// What happens in a service. The build ends with exactly one `Ready` or `Failed`.
@@ -115,10 +128,17 @@ pub enum SearchEvent {
 
 /// A running search service. Dropping it stops its threads (a running step of encoding or searching ends
 /// first, in the background).
-#[derive(Debug)]
 pub struct SearchService {
     job: JobId,
     shared: Arc<Shared>,
+}
+
+impl std::fmt::Debug for SearchService {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SearchService")
+            .field("job", &self.job)
+            .finish_non_exhaustive()
+    }
 }
 
 impl SearchService {
@@ -131,10 +151,42 @@ impl SearchService {
         setup: SearchSetup,
         events: mpsc::Sender<(JobId, SearchEvent)>,
     ) -> Result<SearchService, RetrievalError> {
-        let SearchCorpus {
-            documents,
-            signal_of,
-        } = corpus;
+        let signal = Signal::of(&corpus);
+        let documents = corpus.documents;
+        SearchService::run(signal, events, move |shared, outbox| {
+            build_index(shared, outbox, documents, &setup)
+        })
+    }
+
+    /// Starts with an index that is there already; of the corpus only the ids and what they are signal for
+    /// count. Events as for [`SearchService::start`].
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn open(
+        corpus: &SearchCorpus,
+        index: OpenIndex,
+        events: mpsc::Sender<(JobId, SearchEvent)>,
+    ) -> Result<SearchService, RetrievalError> {
+        SearchService::run(Signal::of(corpus), events, move |_, outbox| {
+            outbox.offer(SearchEvent::Building(BuildProgress {
+                stage: "opening the index",
+                done: 0,
+                total: 0,
+            }));
+            let index = index().map_err(RetrievalError)?;
+            Ok(Built {
+                index,
+                notes: Vec::new(),
+            })
+        })
+    }
+
+    fn run(
+        signal: Signal,
+        events: mpsc::Sender<(JobId, SearchEvent)>,
+        make: impl FnOnce(&Shared, &Outbox) -> Result<Built, RetrievalError> + Send + 'static,
+    ) -> Result<SearchService, RetrievalError> {
         let job = JobId::next();
         let shared = Arc::new(Shared::default());
         let service = SearchService {
@@ -144,9 +196,9 @@ impl SearchService {
         let outbox = Outbox { job, events };
         spawn("search build", {
             let (shared, outbox) = (Arc::clone(&shared), outbox.clone());
-            move || build(&shared, &outbox, documents, &setup)
+            move || build(&shared, &outbox, make)
         })?;
-        spawn("search", move || answer(&shared, &outbox, &signal_of))?;
+        spawn("search", move || answer(&shared, &outbox, &signal))?;
         Ok(service)
     }
 
@@ -165,11 +217,6 @@ impl SearchService {
     pub fn cancel_build(&self) {
         self.shared.cancel.store(true, Ordering::Relaxed);
     }
-
-    /// The retriever as far as it is built; `None` before the BM25 index is there.
-    pub fn retriever(&self) -> Option<Arc<Retriever>> {
-        self.shared.lock().retriever.clone()
-    }
 }
 
 impl Drop for SearchService {
@@ -180,17 +227,23 @@ impl Drop for SearchService {
     }
 }
 
-#[derive(Debug, Default)]
+/// An index that is ready, and what did not go as it should on the way.
+struct Built {
+    index: Arc<dyn Search>,
+    notes: Vec<String>,
+}
+
+#[derive(Default)]
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     cancel: AtomicBool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     waiting: Option<SearchQuery>,
-    retriever: Option<Arc<Retriever>>,
+    retriever: Option<Arc<dyn Search>>,
     /// Why lists that need an encoder can't be had, while or after building.
     no_vectors: Option<String>,
     /// Counts what changes the answers: the last query is asked again when it grows.
@@ -244,21 +297,23 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Retriev
         .map_err(|error| RetrievalError(format!("the search can't start a thread: {error}")))
 }
 
-fn build(shared: &Shared, outbox: &Outbox, documents: Vec<CorpusDocument>, setup: &SearchSetup) {
-    let result = catch_unwind(AssertUnwindSafe(|| {
-        build_index(shared, outbox, documents, setup)
-    }));
+fn build(
+    shared: &Shared,
+    outbox: &Outbox,
+    make: impl FnOnce(&Shared, &Outbox) -> Result<Built, RetrievalError>,
+) {
+    let result = catch_unwind(AssertUnwindSafe(|| make(shared, outbox)));
     let result = result.unwrap_or_else(|_| {
         Err(RetrievalError(
             "building the index failed unexpectedly".into(),
         ))
     });
     match result {
-        Ok(retriever) => {
-            let (info, notes) = (retriever.info(), retriever.notes().to_vec());
+        Ok(Built { index, notes }) => {
+            let info = index.info();
             // The state changes first: whoever asks after `Ready` gets all lists.
             shared.change(|state| {
-                state.retriever = Some(retriever);
+                state.retriever = Some(index);
                 state.no_vectors = None;
             });
             for note in notes {
@@ -281,7 +336,7 @@ fn build_index(
     outbox: &Outbox,
     documents: Vec<CorpusDocument>,
     setup: &SearchSetup,
-) -> Result<Arc<Retriever>, RetrievalError> {
+) -> Result<Built, RetrievalError> {
     let mut progress = |progress: BuildProgress| {
         if shared.cancelled() {
             return ControlFlow::Break(());
@@ -291,27 +346,37 @@ fn build_index(
     };
     let lexical = Retriever::build_lexical(documents, &mut progress)?;
     let Some(folders) = &setup.encoder else {
-        return Ok(lexical);
+        return Ok(Built::from(lexical));
     };
     shared.change(|state| {
-        state.retriever = Some(Arc::clone(&lexical));
+        state.retriever = Some(lexical.clone());
         state.no_vectors =
             Some("the documents are still being encoded; BM25 answers meanwhile".into());
     });
-    lexical.with_encoder(
+    let retriever = lexical.with_encoder(
         folders,
         setup.backend,
         setup.cache.as_deref(),
         &mut progress,
-    )
+    )?;
+    Ok(Built::from(retriever))
+}
+
+impl From<Arc<Retriever>> for Built {
+    fn from(retriever: Arc<Retriever>) -> Built {
+        Built {
+            notes: retriever.notes().to_vec(),
+            index: retriever,
+        }
+    }
 }
 
 /// Answers queries until the service is dropped or nobody listens.
-fn answer(shared: &Shared, outbox: &Outbox, signal_of: &[HashSet<String>]) {
+fn answer(shared: &Shared, outbox: &Outbox, signal: &Signal) {
     let mut last: Option<SearchQuery> = None;
     let mut answered_at = 0;
     while let Some(turn) = next_turn(shared, &mut last, &mut answered_at) {
-        let results = catch_unwind(AssertUnwindSafe(|| results(&turn, signal_of)));
+        let results = catch_unwind(AssertUnwindSafe(|| results(&turn, signal)));
         let results =
             results.unwrap_or_else(|_| all_failed(&turn.query, "searching failed unexpectedly"));
         // A newer query makes these stale: they are not worth a redraw.
@@ -322,13 +387,6 @@ fn answer(shared: &Shared, outbox: &Outbox, signal_of: &[HashSet<String>]) {
             return;
         }
     }
-}
-
-/// A query with what can answer it now.
-struct Turn {
-    query: SearchQuery,
-    retriever: Option<Arc<Retriever>>,
-    no_vectors: Option<String>,
 }
 
 /// Waits for a new query, or for a change that makes another answer to the last one; `None` ends the thread.
@@ -367,249 +425,4 @@ fn next_turn(
 
 fn wants_vectors(query: &SearchQuery) -> bool {
     query.methods.iter().any(|&method| method != Method::Bm25)
-}
-
-fn all_failed(query: &SearchQuery, why: &str) -> SearchResults {
-    SearchResults {
-        ticket: query.ticket,
-        query: query.text.clone(),
-        lists: query
-            .methods
-            .iter()
-            .map(|&method| (method, Err(why.to_owned())))
-            .collect(),
-        recall_vs_exact: None,
-        signal: vec![Vec::new(); query.methods.len()],
-    }
-}
-
-fn results(turn: &Turn, signal_of: &[HashSet<String>]) -> SearchResults {
-    let query = &turn.query;
-    let Some(retriever) = &turn.retriever else {
-        let why = turn.no_vectors.as_deref().unwrap_or("there is no index");
-        return all_failed(query, why);
-    };
-    let mut methods = query.methods.clone();
-    let info = retriever.info();
-    let measure = info.encoder.is_some()
-        && info.documents <= MOST_MEASURED
-        && methods.contains(&Method::Dense);
-    let exact_is_extra = measure && !methods.contains(&Method::Exact);
-    if exact_is_extra {
-        methods.push(Method::Exact);
-    }
-    let mut found = retriever.search_all(&query.text, &methods, query.k);
-    let list_of = |wanted: Method| {
-        let list = found.iter().find(|(method, _)| *method == wanted)?;
-        list.1.as_ref().ok()
-    };
-    let recall_vs_exact = list_of(Method::Dense)
-        .zip(list_of(Method::Exact))
-        .and_then(|(dense, exact)| recall_of(dense, exact));
-    if exact_is_extra {
-        found.pop();
-    }
-    let lists: Vec<(Method, Result<Found, String>)> = found
-        .into_iter()
-        .map(|(method, list)| (method, list.map_err(|error| explain(method, turn, &error))))
-        .collect();
-    let signal = lists
-        .iter()
-        .map(|(_, list)| marks(list.as_ref().ok(), query.question_id.as_deref(), signal_of))
-        .collect();
-    SearchResults {
-        ticket: query.ticket,
-        query: query.text.clone(),
-        lists,
-        recall_vs_exact,
-        signal,
-    }
-}
-
-/// While vectors are being made, or after that failed, a list that needs them says so.
-fn explain(method: Method, turn: &Turn, error: &RetrievalError) -> String {
-    match &turn.no_vectors {
-        Some(why) if method != Method::Bm25 => why.clone(),
-        _ => error.to_string(),
-    }
-}
-
-fn marks(
-    list: Option<&Found>,
-    question_id: Option<&str>,
-    signal_of: &[HashSet<String>],
-) -> Vec<bool> {
-    list.map_or_else(Vec::new, |found| {
-        found
-            .hits
-            .iter()
-            .map(|hit| {
-                let questions = signal_of.get(hit.position);
-                question_id
-                    .zip(questions)
-                    .is_some_and(|(id, questions)| questions.contains(id))
-            })
-            .collect()
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-    use super::*;
-    use std::time::{Duration, Instant};
-
-    fn corpus() -> SearchCorpus {
-        let texts = ["heart failure therapy", "renal failure", "heart rate"];
-        SearchCorpus {
-            documents: texts
-                .iter()
-                .enumerate()
-                .map(|(i, text)| CorpusDocument {
-                    id: format!("d{i}"),
-                    title: String::new(),
-                    content: (*text).into(),
-                })
-                .collect(),
-            signal_of: ["q1", "q1", "q2"]
-                .map(|id| HashSet::from([id.to_owned()]))
-                .into(),
-        }
-    }
-
-    fn query(ticket: u64, text: &str, methods: &[Method]) -> SearchQuery {
-        SearchQuery {
-            ticket,
-            text: text.into(),
-            methods: methods.into(),
-            k: 10,
-            question_id: Some("q2".into()),
-        }
-    }
-
-    fn start(
-        corpus: SearchCorpus,
-        encoder: Option<EncoderFolders>,
-    ) -> (SearchService, mpsc::Receiver<(JobId, SearchEvent)>) {
-        let (events, inbox) = mpsc::channel(64);
-        let setup = SearchSetup {
-            encoder,
-            backend: BackendChoice::Cpu,
-            cache: None,
-        };
-        (SearchService::start(corpus, setup, events).unwrap(), inbox)
-    }
-
-    /// The next event that is no progress.
-    fn next(inbox: &mut mpsc::Receiver<(JobId, SearchEvent)>) -> Option<(JobId, SearchEvent)> {
-        let deadline = Instant::now() + Duration::from_secs(30);
-        loop {
-            match inbox.try_recv() {
-                Ok((_, SearchEvent::Building(_))) => {}
-                Ok(event) => return Some(event),
-                Err(mpsc::error::TryRecvError::Disconnected) => return None,
-                Err(mpsc::error::TryRecvError::Empty) => {
-                    assert!(Instant::now() < deadline, "no event came");
-                    std::thread::sleep(Duration::from_millis(2));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn the_build_ends_once_queries_are_answered_and_dropping_ends_the_threads() {
-        let (service, mut inbox) = start(corpus(), None);
-        let (job, event) = next(&mut inbox).unwrap();
-        assert_eq!(job, service.job());
-        assert!(
-            matches!(&event, SearchEvent::Ready(info) if info.documents == 3),
-            "{event:?}"
-        );
-        service.ask(query(7, "heart", &[Method::Bm25, Method::Dense]));
-        let (_, event) = next(&mut inbox).unwrap();
-        let SearchEvent::Results(results) = event else {
-            panic!("{event:?}")
-        };
-        assert_eq!((results.ticket, results.query.as_str()), (7, "heart"));
-        assert_eq!(results.lists.len(), 2);
-        let ids: Vec<&str> = results.lists[0]
-            .1
-            .as_ref()
-            .unwrap()
-            .hits
-            .iter()
-            .map(|hit| hit.id.as_str())
-            .collect();
-        assert_eq!(ids, ["d2", "d0"]);
-        assert_eq!(results.signal, [vec![true, false], vec![]]);
-        assert!(
-            results.lists[1]
-                .1
-                .as_ref()
-                .unwrap_err()
-                .contains("models pull")
-        );
-        drop(service);
-        assert_eq!(next(&mut inbox), None);
-    }
-
-    #[test]
-    fn the_newest_query_is_answered_last_and_none_after_it() {
-        let (service, mut inbox) = start(corpus(), None);
-        for ticket in 0..500 {
-            service.ask(query(ticket, "failure", &[Method::Bm25]));
-        }
-        let (mut tickets, mut ends) = (Vec::new(), 0);
-        while ends == 0 || tickets.last() != Some(&499) {
-            match next(&mut inbox).unwrap().1 {
-                SearchEvent::Results(results) => tickets.push(results.ticket),
-                SearchEvent::Ready(_) => ends += 1,
-                other => panic!("{other:?}"),
-            }
-        }
-        assert!(tickets.is_sorted());
-        drop(service);
-        assert_eq!(next(&mut inbox), None);
-    }
-
-    #[test]
-    fn an_encoder_that_is_not_there_fails_the_build_and_leaves_bm25() {
-        let folder = tempfile::tempdir().unwrap();
-        let missing = folder.path().join("none");
-        let folders = EncoderFolders {
-            name: "none".into(),
-            query: missing.clone(),
-            article: missing,
-            stand_in: false,
-        };
-        let (service, mut inbox) = start(corpus(), Some(folders));
-        let (_, event) = next(&mut inbox).unwrap();
-        assert!(
-            matches!(&event, SearchEvent::Failed(why) if why.contains("encoder")),
-            "{event:?}"
-        );
-        service.ask(query(1, "renal", &[Method::Bm25, Method::Hybrid]));
-        let (_, event) = next(&mut inbox).unwrap();
-        let SearchEvent::Results(results) = event else {
-            panic!("{event:?}")
-        };
-        assert_eq!(results.lists[0].1.as_ref().unwrap().hits.len(), 1);
-        assert!(results.lists[1].1.as_ref().unwrap_err().contains("encoder"));
-    }
-
-    #[test]
-    fn a_corpus_that_can_not_be_indexed_answers_with_the_reason() {
-        let mut corpus = corpus();
-        corpus.documents[2].id = "d0".into();
-        let (service, mut inbox) = start(corpus, None);
-        assert!(matches!(
-            next(&mut inbox),
-            Some((_, SearchEvent::Failed(_)))
-        ));
-        service.ask(query(1, "renal", &[Method::Bm25]));
-        let Some((_, SearchEvent::Results(results))) = next(&mut inbox) else {
-            panic!("no results")
-        };
-        assert!(results.lists[0].1.as_ref().unwrap_err().contains("same id"));
-    }
 }

@@ -11,7 +11,7 @@ use crate::domain::prompt::Templates;
 use crate::engine::instance::{Instance, InstanceError, instance};
 use crate::model::tokens::estimate_prompt;
 
-/// The instances of a grid: the first questions of a dataset under every condition.
+/// The instances of a grid: questions of a dataset under every condition.
 #[derive(Debug, Clone, Copy)]
 pub struct Space<'a> {
     /// The dataset.
@@ -20,8 +20,8 @@ pub struct Space<'a> {
     pub templates: &'a Templates,
     /// The conditions.
     pub conditions: &'a [Condition],
-    /// How many questions, in file order; more than there are means all.
-    pub questions: usize,
+    /// Positions of the questions in the dataset, rising.
+    pub questions: &'a [usize],
 }
 
 /// An instance of a [`Space`]: positions of its question in the dataset and of its condition.
@@ -36,7 +36,7 @@ pub struct Place {
 impl Space<'_> {
     /// How many questions there are.
     pub fn question_count(&self) -> usize {
-        self.questions.min(self.dataset.questions.len())
+        self.questions.len()
     }
 
     /// Composes the instance; `None` where the dataset has nothing for this question under this condition.
@@ -71,7 +71,7 @@ impl Space<'_> {
         let visited = AtomicUsize::new(0);
         let walk_part = |first: usize| {
             let mut found = start();
-            for question in first..(first + part).min(total) {
+            for &question in &self.questions[first..(first + part).min(total)] {
                 for condition in 0..self.conditions.len() {
                     let place = Place {
                         question,
@@ -191,7 +191,7 @@ mod tests {
             dataset: &dataset,
             templates: &templates,
             conditions: &conditions,
-            questions: 5,
+            questions: &[0, 1, 3, 4, 7],
         };
         let seen = AtomicUsize::new(0);
         let parts = space
@@ -203,7 +203,8 @@ mod tests {
                 },
             )
             .unwrap();
-        let expected: Vec<Place> = (0..5)
+        let expected: Vec<Place> = [0, 1, 3, 4, 7]
+            .into_iter()
             .flat_map(|question| {
                 (0..conditions.len()).map(move |condition| Place {
                     question,

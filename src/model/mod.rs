@@ -203,6 +203,23 @@ pub trait ChatModel: Send + Sync {
         cancel: &'a CancellationToken,
         on_delta: &'a mut (dyn FnMut(Delta) + Send),
     ) -> BoxFuture<'a, Result<Reply, ModelError>>;
+
+    /// This model where its provider takes requests in files.
+    fn batch(&self) -> Option<&dyn BatchModel> {
+        None
+    }
+}
+
+/// A model whose provider takes requests in files and answers hours later, as OpenAI's Batch API does.
+pub trait BatchModel: Send + Sync {
+    /// The line of a batch file for a request.
+    fn line(&self, custom_id: &str, request: &ChatRequest) -> serde_json::Value;
+
+    /// The reply in a line of the provider's output or error file.
+    ///
+    /// # Errors
+    /// [`ModelError`] where the line holds an error.
+    fn reply_of_line(&self, line: &serde_json::Value) -> Result<Reply, ModelError>;
 }
 
 /// Time since the start of a call in milliseconds, saturating.

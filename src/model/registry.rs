@@ -295,7 +295,7 @@ pub struct UnknownModel {
 /// All names that commands accept, separated by commas.
 pub fn known_names() -> String {
     let mut names: Vec<&str> = MODELS.iter().map(|entry| entry.name).collect();
-    names.push("medcpt");
+    names.extend(["medcpt", "auto-encoder"]);
     names.join(", ")
 }
 

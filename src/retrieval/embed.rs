@@ -113,11 +113,7 @@ fn keep(
     checkpoint: Option<Checkpoint>,
     notes: &mut Vec<String>,
 ) {
-    let payload: Vec<u8> = vectors
-        .data()
-        .iter()
-        .flat_map(|number| number.to_le_bytes())
-        .collect();
+    let payload = vectors.row_bytes(0..vectors.len());
     let path = entry.file("emb");
     match sealed::write(&path, MAGIC, &entry.key, &payload) {
         Ok(()) => {
@@ -299,7 +295,7 @@ mod tests {
     fn assert_right(vectors: &Vectors, rows: usize) {
         assert_eq!(vectors.len(), rows);
         for (position, row) in vectors.rows().enumerate() {
-            assert_eq!(row, [position as f32, 1.0]);
+            assert_eq!(*row, [position as f32, 1.0]);
         }
     }
 

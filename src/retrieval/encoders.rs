@@ -175,13 +175,26 @@ pub fn encode_documents(
     positions: &[usize],
     progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
 ) -> Result<Vec<f32>, RetrievalError> {
-    let inputs: Vec<Input<'_>> = positions
+    let texts: Vec<(&str, &str)> = positions
         .iter()
         .filter_map(|&position| documents.get(position))
-        .map(|document| Input::Article {
-            title: &document.title,
-            content: &document.content,
-        })
+        .map(|document| (document.title.as_str(), document.content.as_str()))
+        .collect();
+    encode_articles(encoder, &texts, progress)
+}
+
+/// [`encode_documents`] for titles and texts.
+///
+/// # Errors
+/// As [`encode_documents`].
+pub fn encode_articles(
+    encoder: &Encoder,
+    texts: &[(&str, &str)],
+    progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
+) -> Result<Vec<f32>, RetrievalError> {
+    let inputs: Vec<Input<'_>> = texts
+        .iter()
+        .map(|&(title, content)| Input::Article { title, content })
         .collect();
     let (embeddings, _) = encoder
         .encode(&inputs, &mut |at| progress(at.done))

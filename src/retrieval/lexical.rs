@@ -4,9 +4,13 @@
 //! list) removed, English Snowball stems. Constants are tantivy's: k1 1.2, b 0.75. Words of more than
 //! 100 bytes are not indexed.
 
+mod disk;
+
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+pub use disk::{merge_folders, write_folder};
 use tantivy::collector::TopDocs;
 use tantivy::directory::RamDirectory;
 use tantivy::query::{BooleanQuery, BoostQuery, Occur, Query, TermQuery};
@@ -26,7 +30,7 @@ const ANALYSER: &str = "medrgb_english";
 const MOST_TERMS: usize = 1024;
 const WRITER_MEMORY: usize = 64 << 20;
 
-/// A BM25 index in memory. Positions are those of the documents it was built from.
+/// A BM25 index in memory or in a folder. Positions are those of the documents it was built from.
 pub struct Lexical {
     /// `None` for an empty corpus.
     searcher: Option<Searcher>,
@@ -59,8 +63,47 @@ fn analyser() -> Result<TextAnalyzer, RetrievalError> {
 }
 
 /// Composed characters: a combining accent would cut a word in two.
-fn composed(text: &str) -> String {
-    text.nfc().collect()
+fn composed(text: &str) -> Cow<'_, str> {
+    match text.is_ascii() {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(text.nfc().collect()),
+    }
+}
+
+/// The one field of the index.
+fn schema() -> (Schema, Field) {
+    let mut schema = Schema::builder();
+    let indexing = TextFieldIndexing::default()
+        .set_tokenizer(ANALYSER)
+        .set_index_option(IndexRecordOption::WithFreqs);
+    let field = schema.add_text_field(
+        "text",
+        TextOptions::default().set_indexing_options(indexing),
+    );
+    (schema.build(), field)
+}
+
+fn tokenizers(analyser: TextAnalyzer) -> TokenizerManager {
+    let tokenizers = TokenizerManager::new();
+    tokenizers.register(ANALYSER, analyser);
+    tokenizers
+}
+
+fn entry(field: Field, title: &str, content: &str) -> TantivyDocument {
+    let mut entry = TantivyDocument::default();
+    entry.add_text(field, composed(title));
+    entry.add_text(field, composed(content));
+    entry
+}
+
+/// A searcher of what is in the index now.
+fn searcher(index: &Index) -> Result<Searcher, RetrievalError> {
+    let reader = index
+        .reader_builder()
+        .reload_policy(ReloadPolicy::Manual)
+        .try_into()
+        .map_err(broken)?;
+    Ok(reader.searcher())
 }
 
 impl Lexical {
@@ -74,14 +117,7 @@ impl Lexical {
         progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Lexical, RetrievalError> {
         let analyser = analyser()?;
-        let mut schema = Schema::builder();
-        let indexing = TextFieldIndexing::default()
-            .set_tokenizer(ANALYSER)
-            .set_index_option(IndexRecordOption::WithFreqs);
-        let field = schema.add_text_field(
-            "text",
-            TextOptions::default().set_indexing_options(indexing),
-        );
+        let (schema, field) = schema();
         if documents.is_empty() {
             return Ok(Lexical {
                 searcher: None,
@@ -89,30 +125,22 @@ impl Lexical {
                 field,
             });
         }
-        let tokenizers = TokenizerManager::new();
-        tokenizers.register(ANALYSER, analyser.clone());
         let mut writer = Index::builder()
-            .schema(schema.build())
-            .tokenizers(tokenizers)
+            .schema(schema)
+            .tokenizers(tokenizers(analyser.clone()))
             .single_segment_index_writer::<TantivyDocument>(RamDirectory::create(), WRITER_MEMORY)
             .map_err(broken)?;
         for (position, document) in documents.iter().enumerate() {
-            let mut entry = TantivyDocument::default();
-            entry.add_text(field, composed(&document.title));
-            entry.add_text(field, composed(&document.content));
-            writer.add_document(entry).map_err(broken)?;
+            writer
+                .add_document(entry(field, &document.title, &document.content))
+                .map_err(broken)?;
             if position % 256 == 255 && progress(position + 1).is_break() {
                 return Err(RetrievalError::cancelled());
             }
         }
         let index = writer.finalize().map_err(broken)?;
-        let reader = index
-            .reader_builder()
-            .reload_policy(ReloadPolicy::Manual)
-            .try_into()
-            .map_err(broken)?;
         Ok(Lexical {
-            searcher: Some(reader.searcher()),
+            searcher: Some(searcher(&index)?),
             analyser,
             field,
         })

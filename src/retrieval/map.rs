@@ -1,7 +1,90 @@
 //! A flat map of vectors: their first two principal components.
 
+use crate::retrieval::Method;
+
 /// Most steps of the power iteration for one component.
 const MOST_STEPS: usize = 300;
+
+/// A query and the documents of its lists on a plane, so that what is near has similar vectors.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Map {
+    /// Where the query lies.
+    pub query: [f32; 2],
+    /// The documents, each once.
+    pub points: Vec<Point>,
+    /// Share of the vectors' variance that the plane shows, 0–1: near 1, distances on it are the real ones.
+    pub shown: f32,
+}
+
+/// A document on the map.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// Its id.
+    pub id: String,
+    /// Where it lies.
+    pub at: [f32; 2],
+    /// The lists that have it, with its rank there.
+    pub ranks: Vec<(Method, usize)>,
+    /// Whether it is signal for the question at hand.
+    pub signal: bool,
+    /// Inner product of its vector with the query's, which the plane only approximates.
+    pub score: f32,
+}
+
+/// A document for the map: a point without its place, and its vector.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Placed {
+    /// Its id.
+    pub id: String,
+    /// The lists that have it, with its rank there.
+    pub ranks: Vec<(Method, usize)>,
+    /// Whether it is signal for the question at hand.
+    pub signal: bool,
+    /// Its vector.
+    pub vector: Vec<f32>,
+}
+
+impl Map {
+    /// The map of a query and documents.
+    pub fn new(query: &[f32], documents: Vec<Placed>) -> Map {
+        let mut rows: Vec<&[f32]> = vec![query];
+        rows.extend(documents.iter().map(|document| document.vector.as_slice()));
+        let places = pca2(&rows);
+        let shown = share_shown(&rows, &places);
+        let mut places = places.into_iter();
+        let at_query = places.next().unwrap_or_default();
+        let points = documents
+            .into_iter()
+            .zip(places)
+            .map(|(document, at)| Point {
+                score: document.vector.iter().zip(query).map(|(x, y)| x * y).sum(),
+                id: document.id,
+                at,
+                ranks: document.ranks,
+                signal: document.signal,
+            })
+            .collect();
+        Map {
+            query: at_query,
+            points,
+            shown,
+        }
+    }
+}
+
+/// Share of the variance of the rows that lies in their places; 1 where there is none to show.
+fn share_shown(rows: &[&[f32]], places: &[[f32; 2]]) -> f32 {
+    let dim = rows.iter().map(|row| row.len()).max().unwrap_or(0);
+    let mut centred: Vec<Vec<f64>> = rows.iter().map(|row| padded(row, dim)).collect();
+    centre(&mut centred, dim);
+    let all: f64 = centred.iter().flatten().map(|x| x * x).sum();
+    let flat: f64 = places.iter().flatten().map(|&x| f64::from(x).powi(2)).sum();
+    if all > 0.0 {
+        (flat / all).clamp(0.0, 1.0) as f32
+    } else {
+        1.0
+    }
+}
 
 /// Places each row on a plane by its first two principal components (rows centred, power iteration with
 /// deflation, in f64). The sign of each axis is fixed: its largest loading is positive. Deterministic.
@@ -173,6 +256,42 @@ mod tests {
             assert!((place[0] - expected).abs() < 1e-5);
             assert!(place[1].abs() < 1e-5);
         }
+    }
+
+    #[test]
+    fn a_map_says_how_much_of_the_distances_it_shows() {
+        let document = |id: &str, vector: &[f32]| Placed {
+            id: id.into(),
+            ranks: vec![(Method::Dense, 1)],
+            signal: false,
+            vector: vector.into(),
+        };
+        // All of a plane is shown, and scores are inner products of whole vectors.
+        let flat = Map::new(
+            &[1.0, 0.0, 2.0],
+            vec![
+                document("a", &[0.0, 1.0, 2.0]),
+                document("b", &[3.0, 1.0, 2.0]),
+            ],
+        );
+        assert!((flat.shown - 1.0).abs() < 1e-6);
+        let scores: Vec<f32> = flat.points.iter().map(|point| point.score).collect();
+        assert_eq!(scores, [4.0, 7.0]);
+        let away = |point: &Point| squared_distance(&point.at, &flat.query);
+        assert!((away(&flat.points[0]) - 2.0).abs() < 1e-5);
+        assert!((away(&flat.points[1]) - 5.0).abs() < 1e-5);
+        // The corners of a regular tetrahedron vary equally in three directions: a plane shows two thirds.
+        let corners = [
+            [1.0, 1.0, 1.0],
+            [1.0, -1.0, -1.0],
+            [-1.0, 1.0, -1.0],
+            [-1.0, -1.0, 1.0],
+        ];
+        let documents = corners[1..].iter().map(|corner| document("c", corner));
+        let map = Map::new(&corners[0], documents.collect());
+        assert!((map.shown - 2.0 / 3.0).abs() < 1e-3, "{}", map.shown);
+        let lone = Map::new(&[1.0, 2.0], Vec::new());
+        assert_eq!((lone.query, lone.shown), ([0.0, 0.0], 1.0));
     }
 
     #[test]

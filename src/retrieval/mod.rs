@@ -1,17 +1,21 @@
 //! Live retrieval over documents: encoder, exact and HNSW vector search, BM25, fusion.
 //! [`Retriever::search`] is the door.
 
+pub mod corpus;
 pub mod embed;
 pub mod encoders;
 pub mod exact;
 pub mod fusion;
+pub mod index;
 pub mod lexical;
 pub mod map;
 pub mod npy;
+pub mod remote;
 pub mod rerank;
 pub mod vector;
 
 mod checkpoint;
+mod mapped;
 mod retriever;
 mod sealed;
 
@@ -100,6 +104,11 @@ pub trait Search: Send + Sync {
         methods: &[Method],
         k: usize,
     ) -> Vec<(Method, Result<Found, RetrievalError>)>;
+
+    /// The vectors of hits that it found, for the map; `None` for each that it can't give at once.
+    fn embeddings(&self, hits: &[Hit]) -> Vec<Option<Vec<f32>>> {
+        vec![None; hits.len()]
+    }
 
     /// The `k` best documents by one method.
     ///

@@ -1,5 +1,6 @@
 //! One corpus with its indexes, and searching it.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -28,7 +29,7 @@ const GRAPH_MAGIC: &[u8; 8] = b"MEDRGBHN";
 /// Documents whose own vectors are the queries of the recall measurement.
 const RECALL_SAMPLE: usize = 100;
 /// Hits per list that a fusion looks at, at least.
-const FUSION_DEPTH: usize = 100;
+pub(super) const FUSION_DEPTH: usize = 100;
 
 /// Called with what has been done; `Break` cancels.
 pub type Progress<'a> = dyn FnMut(BuildProgress) -> ControlFlow<()> + 'a;
@@ -152,7 +153,9 @@ impl Retriever {
         if staged("measuring recall", 1, progress)(0).is_break() {
             return Err(RetrievalError::cancelled());
         }
-        let recall = hnsw.recall(&vectors, &recall_sample(&vectors), 10)?;
+        let sample = recall_sample(&vectors);
+        let queries: Vec<&[f32]> = sample.iter().map(AsRef::as_ref).collect();
+        let recall = hnsw.recall(&vectors, &queries, 10)?;
         let summary = pair.summary(folders);
         Ok(Arc::new(Retriever {
             corpus: Arc::clone(&self.corpus),
@@ -186,7 +189,7 @@ impl Retriever {
 
     /// The vector of a document; `None` without an encoder or outside the corpus.
     pub fn embedding(&self, position: usize) -> Option<&[f32]> {
-        self.dense.as_ref()?.vectors.row(position)
+        self.dense.as_ref()?.vectors.full_row(position)
     }
 
     fn search_encoded(
@@ -276,6 +279,12 @@ impl Retriever {
 }
 
 impl Search for Retriever {
+    fn embeddings(&self, hits: &[Hit]) -> Vec<Option<Vec<f32>>> {
+        hits.iter()
+            .map(|hit| self.embedding(hit.position).map(<[f32]>::to_vec))
+            .collect()
+    }
+
     fn info(&self) -> IndexInfo {
         let notice = match &self.dense {
             None => Some(NO_ENCODER.to_owned()),
@@ -332,12 +341,12 @@ pub fn recall_of(found: &Found, exact: &Found) -> Option<f64> {
     exact::recall(&scored(found), &scored(exact))
 }
 
-fn needs_encoder(method: Method) -> bool {
+pub(super) fn needs_encoder(method: Method) -> bool {
     method != Method::Bm25
 }
 
 /// A progress of one stage.
-fn staged<'a>(
+pub(super) fn staged<'a>(
     stage: &'static str,
     total: usize,
     progress: &'a mut Progress<'_>,
@@ -345,7 +354,7 @@ fn staged<'a>(
     move |done| progress(BuildProgress { stage, done, total })
 }
 
-fn fuse(lists: &[Vec<Scored>], k: usize) -> Vec<Scored> {
+pub(super) fn fuse(lists: &[Vec<Scored>], k: usize) -> Vec<Scored> {
     let positions: Vec<Vec<usize>> = lists
         .iter()
         .map(|list| list.iter().map(|hit| hit.position).collect())
@@ -361,7 +370,7 @@ fn fuse(lists: &[Vec<Scored>], k: usize) -> Vec<Scored> {
 }
 
 /// Vectors of up to 100 documents, evenly spread over the corpus.
-fn recall_sample(vectors: &Vectors) -> Vec<&[f32]> {
+pub(super) fn recall_sample(vectors: &Vectors) -> Vec<Cow<'_, [f32]>> {
     let step = vectors.len().div_ceil(RECALL_SAMPLE).max(1);
     vectors.rows().step_by(step).collect()
 }
@@ -409,12 +418,10 @@ fn saved_graph(
     let why = match sealed::read(&path, GRAPH_MAGIC, key) {
         Opened::Missing => return None,
         Opened::Damaged(why) => why,
-        Opened::Whole(bytes) => {
-            match Hnsw::from_bytes(&bytes, vectors.dim(), vectors.len(), options) {
-                Ok(hnsw) => return Some(hnsw),
-                Err(error) => error.to_string(),
-            }
-        }
+        Opened::Whole(bytes) => match Hnsw::from_bytes(&bytes, vectors, options) {
+            Ok(hnsw) => return Some(hnsw),
+            Err(error) => error.to_string(),
+        },
     };
     notes.push(format!(
         "the saved vector index {} can't be used ({why}); it is built again",
@@ -426,9 +433,14 @@ fn saved_graph(
 /// A graph belongs to the very vectors it was built from: a re-encoded corpus gets a new one.
 fn graph_key(vectors: &Vectors, options: HnswOptions) -> Key {
     let mut hasher = sealed::Hasher::new();
-    hasher.part(format!("{options:?} {}", vectors.dim()).as_bytes());
+    let how = (
+        options.connectivity,
+        options.expansion_add,
+        options.precision,
+    );
+    hasher.part(format!("{how:?} {}", vectors.dim()).as_bytes());
     for row in vectors.rows() {
-        hasher.numbers(row);
+        hasher.numbers(&row);
     }
     hasher.finish()
 }

@@ -67,6 +67,11 @@ pub fn short(key: &Key) -> String {
     key[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// A key in hexadecimal.
+pub fn hex(key: &Key) -> String {
+    key.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Writes a sealed file: beside it first, then renamed over it.
 ///
 /// # Errors

@@ -182,6 +182,8 @@ pub struct App {
     pub settings: Settings,
     /// Whether the mouse is captured.
     pub mouse: bool,
+    /// Whether the terminal has braille and the marks of the map; without them letters are drawn.
+    pub braille: bool,
     /// Time since the start, as of the message being handled.
     pub now: Duration,
     /// Set to end the loop.
@@ -210,6 +212,7 @@ impl App {
             theme: Rc::new(theme),
             settings,
             mouse: false,
+            braille: true,
             now: Duration::ZERO,
             quit: false,
             wraps: WrapCache::default(),

@@ -39,6 +39,7 @@ pub enum Command {
     PreviousDocument,
     Retrieval,
     EditQuery,
+    ToggleMap,
     Rebuild,
     CancelBuild,
     Copy,
@@ -348,6 +349,14 @@ pub const COMMANDS: &[CommandInfo] = &[
         RETRIEVAL,
         "edit query",
         "write another query",
+    ),
+    row(
+        Command::ToggleMap,
+        "map",
+        &["m"],
+        RETRIEVAL,
+        "map",
+        "the query and its hits on a map of their vectors, and back",
     ),
     row(
         Command::Rebuild,

@@ -7,8 +7,10 @@ use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::data::dataset::Dataset;
 use crate::data::store::ReplyRecord;
+use crate::domain::ranking::MeasuresAt;
 use crate::model::ModelIdentity;
 use crate::retrieval::IndexInfo;
+use crate::retrieval::map::Map;
 use crate::tui::app::Ticket;
 use crate::tui::app::reply::Verdict;
 use crate::tui::app::retrieval::{EncoderName, Hits};
@@ -113,4 +115,8 @@ pub struct SearchNews {
     pub signal: [Vec<bool>; 3],
     /// Share of the exact scan's hits that HNSW found too.
     pub recall: Option<f64>,
+    /// How well each list found the question's signal documents.
+    pub measures: [Option<MeasuresAt>; 3],
+    /// Query and hits on a plane.
+    pub map: Option<Map>,
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::domain::prompt::Templates;
 use crate::model::{ChatModel, ModelError, Sampling};
-use crate::retrieval::EncoderFolders;
+use crate::retrieval::{EncoderFolders, Search};
 use crate::tui::theme::ColorDepth;
 
 pub mod app;
@@ -42,6 +42,10 @@ pub type OpenModel = Arc<dyn Fn() -> Result<Arc<dyn ChatModel>, ModelError> + Se
 /// Finds an encoder; called off the draw path. `Ok(None)` or an error leaves BM25, and the text says why.
 pub type FindEncoder = Arc<dyn Fn() -> Result<Option<EncoderFolders>, String> + Send + Sync>;
 
+/// Opens an index that is there already; called off the draw path, and again when the user asks again. An
+/// error is one clear sentence.
+pub type OpenIndex = Arc<dyn Fn() -> Result<Arc<dyn Search>, String> + Send + Sync>;
+
 /// The model to ask.
 #[derive(Clone)]
 pub struct ModelChoice {
@@ -68,6 +72,8 @@ pub struct Setup {
     pub templates: Templates,
     /// Looked for when the retrieval screen is opened.
     pub encoder: FindEncoder,
+    /// Searched instead of the dataset's own documents.
+    pub index: Option<OpenIndex>,
     /// Where the encoder runs.
     pub backend: medrgb_encoder::BackendChoice,
     /// Folder for embeddings; `None` keeps nothing.

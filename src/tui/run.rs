@@ -88,6 +88,7 @@ fn app_of(setup: &Setup, size: (u16, u16)) -> App {
     };
     let mut app = App::new(settings, keymap, theme, size);
     app.mouse = setup.mouse;
+    app.braille = terminal::has_braille(variable);
     if !complaints.is_empty() {
         app.complain(complaints.join(" · "));
     }

@@ -191,6 +191,18 @@ pub fn color_depth(variable: impl Fn(&str) -> Option<String>) -> ColorDepth {
     }
 }
 
+/// Whether braille patterns can be drawn: not on the Linux console, whose fonts have none, and not where the
+/// locale says that text is not UTF-8.
+pub fn has_braille(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .filter_map(&variable)
+        .find(|value| !value.is_empty())
+        .map(|value| value.to_ascii_lowercase());
+    let utf8 = locale.is_none_or(|locale| locale.contains("utf-8") || locale.contains("utf8"));
+    utf8 && variable("TERM").as_deref() != Some("linux")
+}
+
 /// Whether the terminal says that its background is light (`COLORFGBG`).
 pub fn light_background(variable: impl Fn(&str) -> Option<String>) -> bool {
     variable("COLORFGBG")
@@ -260,6 +272,21 @@ mod tests {
             let found = pairs.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
         })
+    }
+
+    #[test]
+    fn braille_needs_utf8_and_more_than_a_console() {
+        let braille = |pairs: &[(&str, &str)]| {
+            has_braille(|name| {
+                let found = pairs.iter().find(|(key, _)| *key == name);
+                found.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert!(braille(&[]));
+        assert!(braille(&[("LANG", "en_GB.UTF-8"), ("TERM", "xterm")]));
+        assert!(braille(&[("LC_ALL", "C.utf8"), ("LANG", "C")]));
+        assert!(!braille(&[("LANG", "en_GB.ISO-8859-1")]));
+        assert!(!braille(&[("LANG", "en_GB.UTF-8"), ("TERM", "linux")]));
     }
 
     #[test]

@@ -485,7 +485,7 @@ fn records_at_hand_are_compared_like_stored_ones() {
         &Metric::ALL,
         plan,
     );
-    let of_store = |run: &str| RunView::of_run(&place.store, run).unwrap();
+    let of_store = |run: &str| RunView::of_run(&place.store, run, None).unwrap();
     assert_eq!(of_store("night").models.len(), 1);
     let stored = compare(
         of_store("night").observations,

@@ -8,6 +8,7 @@
 )]
 
 mod ask;
+mod batch;
 mod compare;
 mod compose;
 mod embedded;
@@ -15,8 +16,12 @@ mod encode;
 mod http;
 mod import;
 mod import_rule;
+mod index;
 mod messages;
+mod milvus;
+mod milvus_server;
 mod models;
+mod probe;
 mod process;
 mod pty;
 mod report;

@@ -9,9 +9,11 @@ use medrgb::data::dataset::Dataset;
 use medrgb::data::store::ReplyRecord;
 use medrgb::domain::answer::{Ending, parse};
 use medrgb::domain::prompt::{Prompt, Templates};
+use medrgb::domain::ranking::MeasuresAt;
 use medrgb::domain::score::score;
 use medrgb::model::{BackendKind, ModelIdentity};
-use medrgb::retrieval::{EncoderSummary, Found, Hit, IndexInfo, SearchTiming};
+use medrgb::retrieval::map::{Map, Placed};
+use medrgb::retrieval::{EncoderSummary, Found, Hit, IndexInfo, Method, SearchTiming};
 use medrgb::tui::app::retrieval::EncoderName;
 use medrgb::tui::app::{App, Settings, Ticket};
 use medrgb::tui::effects::Effect;
@@ -278,6 +280,56 @@ at_all_sizes!(help_on_an_instance, |stage| {
 at_all_sizes!(retrieval, |stage| {
     retrieval_with_hits(stage);
 });
+at_all_sizes!(retrieval_map, |stage| {
+    retrieval_with_hits(stage);
+    stage.keys("m j");
+});
+
+#[test]
+fn the_map_works_without_colour_and_without_braille() {
+    let mut stage = Stage::open((80, 24), ColorDepth::None);
+    stage.app.braille = false;
+    retrieval_with_hits(&mut stage);
+    stage.keys("m");
+    let screen = stage.screen();
+    insta::assert_snapshot!("retrieval_map_ascii_80x24", screen);
+    let braille = screen
+        .chars()
+        .find(|c| ('\u{2800}'..='\u{28ff}').contains(c));
+    assert_eq!(braille, None);
+    // The other list gives its own ranks, and the way back is the same key.
+    assert!(screen.contains("ranks of Dense"), "{screen}");
+    stage.keys("tab");
+    assert!(stage.screen().contains("ranks of BM25"));
+    stage.keys("m");
+    assert!(stage.screen().contains("BM25  2 of 3"));
+}
+
+/// The hits of [`retrieval_with_hits`] and two more, on vectors of three numbers.
+fn a_map() -> Map {
+    let document = |id: &str, ranks: &[(Method, usize)], signal, vector: [f32; 3]| Placed {
+        id: id.into(),
+        ranks: ranks.into(),
+        signal,
+        vector: vector.into(),
+    };
+    let documents = vec![
+        document("zinc-1", &[(Method::Dense, 1)], true, [0.9, 0.3, 0.1]),
+        document("iron-2", &[(Method::Dense, 2)], false, [0.4, 0.8, -0.2]),
+        document("zinc-2", &[(Method::Bm25, 1)], true, [0.7, -0.5, 0.0]),
+    ];
+    Map::new(&[1.0, 0.1, 0.0], documents)
+}
+
+fn wild_map(text: &str) -> Map {
+    let document = |number: u8| Placed {
+        id: format!("{number}{text}"),
+        ranks: vec![(Method::Bm25, number.into()), (Method::Dense, 1)],
+        signal: number % 2 == 0,
+        vector: vec![f32::from(number), f32::MAX, f32::NAN, -f32::from(number)],
+    };
+    Map::new(&[0.0, 1.0, 2.0], (0..5).map(document).collect())
+}
 
 fn retrieval_with_hits(stage: &mut Stage) {
     let effects = stage.keys("r");
@@ -344,6 +396,12 @@ fn retrieval_with_hits(stage: &mut Stage) {
         lists,
         signal: [vec![true, false], vec![true], vec![]],
         recall: Some(1.0),
+        measures: [
+            MeasuresAt::new(&[true, false], 2, 10),
+            MeasuresAt::new(&[true], 2, 10),
+            None,
+        ],
+        map: Some(a_map()),
     };
     stage.send(Message::Search {
         ticket: search,
@@ -386,6 +444,8 @@ fn answers(stage: &mut Stage, ticket: Ticket, dense: Result<&str, &str>) {
         lists: [list(dense), list(Ok("zinc-2")), list(dense)],
         signal: Default::default(),
         recall: None,
+        measures: [None; 3],
+        map: None,
     };
     stage.send(Message::Search { ticket, news });
 }
@@ -831,7 +891,7 @@ proptest! {
                     }
                     Effect::Search { ticket, .. } => {
                         let lists = [Some(Err(text.clone())), None, Some(Ok(Found { hits: vec![], timing_ms: SearchTiming::default(), query_embedding: None }))];
-                        stage.send(Message::Search { ticket, news: SearchNews { lists, signal: Default::default(), recall: None } });
+                        stage.send(Message::Search { ticket, news: SearchNews { lists, signal: Default::default(), recall: None, measures: [None; 3], map: Some(wild_map(&text)) } });
                     }
                     _ => {}
                 }

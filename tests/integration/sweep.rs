@@ -386,6 +386,48 @@ fn ctrl_c_once_finishes_what_is_under_way() {
     assert!(err.contains("the same command goes on"), "{err}");
 }
 
+/// Under `nohup` a terminal that hangs up ends nothing; without it, it is as Ctrl-C.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_terminal_that_hangs_up_stops_a_sweep_but_not_under_nohup() {
+    let place = Place::new();
+    let server = Server::start_with(|_, request| {
+        Script::default().pause(300).then(good(&prompt_of(request)))
+    });
+    let more = ["--concurrency", "6", "--limit", "3"];
+    let child = place.sweep(&server, "gone", &more).spawn().unwrap();
+    wait_until(PATIENCE, || server.requests().len() == 6);
+    signal(&child, "-HUP");
+    let (code, answer, err) = read(child.wait_with_output().unwrap());
+    assert_eq!(
+        (code, &answer["stopped"]["why"]),
+        (Some(1), &json!("user")),
+        "{err}"
+    );
+    assert_eq!(answer["n"], 6);
+    let own = place.sweep(&server, "stays", &more);
+    let mut nohup = Command::new("nohup");
+    nohup
+        .arg(own.get_program())
+        .args(own.get_args())
+        .env_clear()
+        .envs(
+            own.get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        )
+        .env("PATH", "/usr/bin:/bin")
+        .current_dir(place.path("."))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let before = server.requests().len();
+    let child = nohup.spawn().unwrap();
+    wait_until(PATIENCE, || server.requests().len() >= before + 6);
+    signal(&child, "-HUP");
+    let (code, answer, err) = read(child.wait_with_output().unwrap());
+    assert_eq!((code, &answer["n"]), (Some(0), &json!(24)), "{err}");
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_twice_stops_at_once_and_what_came_is_asked_again() {

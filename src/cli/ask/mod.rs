@@ -7,16 +7,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
 use crate::cli::chat::{ModelArgs, runtime};
-use crate::cli::common::{Environment, note, say, say_json, templates, write_out};
+use crate::cli::common::{Environment, note, say, say_json, templates, wait_for_signal, write_out};
 use crate::cli::condition::{ConditionArgs, instance_failure};
+use crate::cli::probe::reserved;
 use crate::data::store::{ReplyRecord, Store};
+use crate::domain::report::PAPER;
 use crate::domain::text::{clean, collapse};
 use crate::engine::ask::{AskEvent, AskRequest, ask};
 use crate::engine::instance::instance;
 use crate::engine::models::store_file;
 use crate::model::{BackendKind, ChatModel};
 
-mod show;
+pub(super) mod show;
 
 /// Arguments of `medrgb ask`.
 #[derive(Debug, clap::Args)]
@@ -54,9 +56,13 @@ pub struct Args {
 
 pub(super) fn run_name(text: &str) -> Result<String, String> {
     let name = collapse(&clean(text));
-    match name.is_empty() {
-        true => Err("a name is expected".to_owned()),
-        false => Ok(name),
+    match name.as_str() {
+        "" => Err("a name is expected".to_owned()),
+        PAPER => Err("this name stands for the published figures; choose another".to_owned()),
+        _ => match reserved(&name) {
+            Some(why) => Err(why.to_owned()),
+            None => Ok(name),
+        },
     }
 }
 
@@ -130,28 +136,14 @@ fn open_store(environment: &Environment) -> Result<Store, Failure> {
     })
 }
 
-/// Cancels on Ctrl-C and, on Unix, when the process is told to end.
+/// Cancels when the program is asked to end.
 pub(super) async fn cancel_on_signal(cancel: CancellationToken) {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-            return;
-        };
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
-        }
-    }
-    #[cfg(not(unix))]
-    if tokio::signal::ctrl_c().await.is_err() {
-        return;
-    }
+    wait_for_signal().await;
     cancel.cancel();
 }
 
 /// Writes what comes: the reply's text to standard output, the rest to standard error.
-struct Screen {
+pub(super) struct Screen {
     json: bool,
     /// Whether progress may be written: only where a person looks on.
     progress: bool,
@@ -163,7 +155,7 @@ struct Screen {
 }
 
 impl Screen {
-    fn new(json: bool, cancel: CancellationToken) -> Screen {
+    pub(super) fn new(json: bool, cancel: CancellationToken) -> Screen {
         Screen {
             json,
             progress: std::io::stderr().is_terminal(),
@@ -175,7 +167,7 @@ impl Screen {
         }
     }
 
-    fn take(&mut self, event: AskEvent) {
+    pub(super) fn take(&mut self, event: AskEvent) {
         match event {
             AskEvent::Text(text) if !self.json => self.write(&clean(&text)),
             AskEvent::Status(status) if self.progress && !self.written => {
@@ -211,7 +203,7 @@ impl Screen {
     }
 
     /// Ends the reply's last line.
-    fn finish(mut self) -> Result<(), Failure> {
+    pub(super) fn finish(mut self) -> Result<(), Failure> {
         if self.line_open {
             self.write("\n");
         }

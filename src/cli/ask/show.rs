@@ -13,7 +13,7 @@ use crate::model::ModelIdentity;
 
 /// The object of `ask --json`. `reply` and `scores` are null for a call that gave no reply, `failure` is
 /// null for one that did.
-pub(super) fn json(record: &ReplyRecord, cost: Option<f64>) -> Value {
+pub(in crate::cli) fn json(record: &ReplyRecord, cost: Option<f64>) -> Value {
     let reply = record.parsed.as_ref().map(|parsed| {
         json!({
             "raw": record.raw,
@@ -89,7 +89,11 @@ pub(super) fn cost(record: &ReplyRecord, name: &str, environment: &Environment) 
 }
 
 /// The scores for reading.
-pub(super) fn text(record: &ReplyRecord, model: &ModelIdentity, cost: Option<f64>) -> String {
+pub(in crate::cli) fn text(
+    record: &ReplyRecord,
+    model: &ModelIdentity,
+    cost: Option<f64>,
+) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "\nmodel     {}", clean(&model.name));
     if let Some(caution) = &model.caution {

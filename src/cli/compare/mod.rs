@@ -3,6 +3,7 @@
 use crate::cli::Failure;
 use crate::cli::common::{Environment, say_json, write_out};
 use crate::domain::compare::{Comparison, compare};
+use crate::domain::report::PAPER;
 use crate::domain::score::Metric;
 use crate::domain::stats::Resampling;
 use crate::domain::text::short;
@@ -15,7 +16,9 @@ mod show;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Replies are paired by dataset, question and condition (seed included); only pairs available in both
-runs count, and what is left out is said. Scores are taken as stored: after an update of the program
+runs count, and what is left out is said. Of several replies to one request the newest counts, as in
+`medrgb report`. Where a run asked several models, each is paired with itself in the other run; name
+the two with --model-a and --model-b to compare different ones. Scores are taken as stored: after an update of the program
 bring both runs to the same rules with `medrgb rescore --run RUN`.
 
 Examples:
@@ -31,6 +34,14 @@ pub struct Args {
     /// Name of the second run; differences are B minus A
     #[arg(value_name = "B")]
     pub b: String,
+
+    /// Of the first run only what this model was asked
+    #[arg(long, value_name = "MODEL")]
+    pub model_a: Option<String>,
+
+    /// Of the second run only what this model was asked
+    #[arg(long, value_name = "MODEL")]
+    pub model_b: Option<String>,
 
     /// Metrics by name, or all; without it those of the benchmark's tables
     #[arg(long, value_name = "METRIC", value_delimiter = ',')]
@@ -65,8 +76,8 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         resamples: args.resamples as usize,
         seed: args.seed,
     };
-    let mut a = open(args.a, environment)?;
-    let mut b = open(args.b, environment)?;
+    let mut a = open(args.a, args.model_a.as_deref(), environment)?;
+    let mut b = open(args.b, args.model_b.as_deref(), environment)?;
     let observations = (
         std::mem::take(&mut a.view.observations),
         std::mem::take(&mut b.view.observations),
@@ -87,10 +98,27 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     }
 }
 
-fn open(name: String, environment: &Environment) -> Result<Side, Failure> {
+fn open(name: String, model: Option<&str>, environment: &Environment) -> Result<Side, Failure> {
+    if name == PAPER {
+        return Err(Failure::Usage(
+            "the paper published rates, not replies, so nothing can be paired; `medrgb report --run RUN --against paper` puts its figures beside a run's"
+                .to_owned(),
+        ));
+    }
     let store = store_with(&store_file(&environment.paths), &name).map_err(Failure::failed)?;
-    let view = RunView::of_run(&store, &name).map_err(Failure::failed)?;
-    Ok(Side { name, view })
+    let view = RunView::of_run(&store, &name, model).map_err(Failure::failed)?;
+    match model {
+        Some(model) if view.models.is_empty() && !view.other_models.is_empty() => {
+            let others: Vec<String> = view.other_models.iter().map(|name| short(name)).collect();
+            Err(Failure::Failed(format!(
+                "the run \"{run}\" has no replies of the model \"{model}\"; it has those of {others}",
+                run = short(&name),
+                model = short(model),
+                others = others.join(", ")
+            )))
+        }
+        _ => Ok(Side { name, view }),
+    }
 }
 
 /// The metrics asked for, in the order of the definitions.

@@ -90,14 +90,23 @@ impl Shown<'_> {
     /// What a reader must know to take the figures for what they are.
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        for (letter, side) in [("A", self.a), ("B", self.b)] {
+        let superseded = self.comparison.superseded;
+        for (letter, side, older) in [("A", self.a, superseded.a), ("B", self.b, superseded.b)] {
             if side.view.broken > 0 {
                 let broken = side.view.broken;
                 notes.push(format!("{broken} records of {letter} can't be read"));
             }
             if side.view.models.len() > 1 {
                 let models = side.view.models.len();
-                notes.push(format!("{letter} holds replies of {models} models"));
+                notes.push(format!(
+                    "{letter} holds replies of {models} models, and each is compared with itself; --model-{} names one",
+                    letter.to_lowercase()
+                ));
+            }
+            if older > 0 {
+                notes.push(format!(
+                    "{older} records of {letter} are left out, since a newer one of the same request counts"
+                ));
             }
         }
         let different = self.comparison.different_documents;

@@ -10,18 +10,20 @@ use crate::cli::common::{Environment, note, variable, write_out};
 use crate::data::output;
 use crate::data::store::Store;
 use crate::domain::report::{
-    Observation, Options, PAPER, Published, Report, RunFacts, build, csv, html, latex, markdown,
-    text,
+    Observation, Options, PAPER, Published, Report, RunFacts, build, csv, figures, html, latex,
+    markdown, table_named, table_names, text,
 };
-use crate::domain::text::short;
+use crate::domain::text::{clean, count, short};
 use crate::engine::models::store_file;
+use crate::engine::probe::PROBES;
 
 macro_rules! examples {
     () => {
         "Examples:
   medrgb report --run night
   medrgb report --run night --against paper --out night.html
-  medrgb report --run paper --format md"
+  medrgb report --run night --figures charts/
+  medrgb report --run paper --format md --table 4,6"
     };
 }
 
@@ -65,6 +67,9 @@ pub struct Args {
     /// Put the published figure and the difference beside each cell that has one
     #[arg(long, value_enum, value_name = "REFERENCE")]
     pub against: Option<Reference>,
+    /// Only these tables: 1, 4, 5, 6, or by name (classes, subanswers, abstention)
+    #[arg(long = "table", value_name = "TABLE", value_delimiter = ',', value_parser = table)]
+    pub tables: Vec<&'static str>,
     /// Leave askings whose context has fewer documents than asked for out
     #[arg(long)]
     pub full_contexts: bool,
@@ -74,6 +79,9 @@ pub struct Args {
     /// With latex: a document that compiles by itself
     #[arg(long)]
     pub standalone: bool,
+    /// Also write every chart into this folder as an SVG file
+    #[arg(long, value_name = "FOLDER")]
+    pub figures: Option<PathBuf>,
     /// Write to this file instead of standard output; it is replaced as a whole
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -123,7 +131,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         .into_iter()
         .map(|name| Ok((name.clone(), askings(name, &store)?)))
         .collect::<Result<Vec<_>, Failure>>()?;
-    let report = build(
+    let mut report = build(
         runs,
         &Options {
             against: args.against == Some(Reference::Paper),
@@ -135,13 +143,65 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     if !has_rates(&report) {
         return Err(nothing(&report));
     }
+    keep_tables(&mut report, &args.tables)?;
     for one in report.comparisons.iter().filter(|one| !one.comparable) {
         note(&format!("note: {}: {}", one.dataset, one.reason));
+    }
+    if let Some(folder) = &args.figures {
+        write_figures(&report, folder)?;
     }
     let written = render(&report, format, &args)?;
     match &args.out {
         Some(file) => write_file(file, &written),
         None => write_out(&written),
+    }
+}
+
+/// Writes the charts; files of the same names are replaced.
+fn write_figures(report: &Report, folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Failure::Failed(format!(
+            "the folder {} can't be made: {error}",
+            folder.display()
+        ))
+    })?;
+    let files = figures(report);
+    for (name, svg) in &files {
+        output::write_text(&folder.join(name), svg).map_err(Failure::failed)?;
+    }
+    note(&format!(
+        "{} in {}",
+        count(files.len(), "chart"),
+        clean(&folder.display().to_string())
+    ));
+    Ok(())
+}
+
+/// The short name of a table that a flag names.
+fn table(flag: &str) -> Result<&'static str, String> {
+    table_named(flag).ok_or_else(|| {
+        let names: Vec<&str> = table_names().collect();
+        format!(
+            "no such table; there are 1, 4, 5, 6 and, by name, {}",
+            names.join(", ")
+        )
+    })
+}
+
+/// Leaves only the tables that were asked for; all without names.
+fn keep_tables(report: &mut Report, names: &[&str]) -> Result<(), Failure> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let there: Vec<&str> = report.tables.iter().map(|table| table.id).collect();
+    report.tables.retain(|table| names.contains(&table.id));
+    match report.tables.is_empty() {
+        false => Ok(()),
+        true => Err(Failure::Failed(format!(
+            "these runs have nothing for {}; they fill {}",
+            names.join(", "),
+            there.join(", ")
+        ))),
     }
 }
 
@@ -227,6 +287,9 @@ fn askings(name: &str, store: &Path) -> Result<Vec<Observation>, Failure> {
     let store = Store::open(store).map_err(Failure::failed)?;
     let found = store.observations(name).map_err(Failure::failed)?;
     match found {
+        Some(_) if name == PROBES => Err(Failure::Failed(format!(
+            "the run \"{PROBES}\" holds replies to contexts that were changed by hand, which no table counts"
+        ))),
         Some(askings) if askings.is_empty() => Err(Failure::Failed(format!(
             "the run \"{name}\" holds no replies yet, so there is nothing to report",
             name = short(name)

@@ -1,5 +1,6 @@
 //! `medrgb sweep`.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -9,17 +10,23 @@ use crate::cli::Failure;
 use crate::cli::ask::run_name;
 use crate::cli::audit::{Cost, left_out};
 use crate::cli::chat::{ModelArgs, runtime};
-use crate::cli::common::{Environment, note, say_json, templates, write_out};
+use crate::cli::common::{Environment, heeds_hang_up, note, say_json, templates, write_out};
 use crate::cli::condition::open_dataset;
 use crate::cli::grid::GridArgs;
 use crate::cli::progress::Line;
+use crate::cli::rescore;
 use crate::config::ModelConfig;
 use crate::data::store::{RunLock, Store};
 use crate::domain::plan::Conditions;
 use crate::domain::text::clean;
 use crate::engine::models::store_file;
-use crate::engine::sweep::{Control, Ended, Plan, Stopped, Summary, Sweep, drive, plan, summarise};
+use crate::engine::sweep::{
+    Control, Ended, Limits, Plan, Stopped, Summary, Sweep, drive, plan, summarise,
+};
+use crate::model::Sampling;
 
+mod batch;
+mod plan_file;
 mod progress;
 mod show;
 
@@ -36,6 +43,14 @@ Examples:
       the first 100 questions at p = 0, 20, … 100, stored in the run \"night\"
   medrgb sweep --scenario standard --docs 0,5 --limit 2
       two questions of the built-in sample, asked of the configured model
+  medrgb sweep --dataset FOLDER --model openai:NAME --run night --batch-out batches
+  medrgb sweep --dataset FOLDER --model openai:NAME --run night --batch-in output.jsonl errors.jsonl
+      the same sweep by OpenAI's Batch API: half the price, answers within a day
+  medrgb sweep --plan night.toml
+      the flags from a file: models = [\"a\", \"b\"], scenario = [\"robustness\"], seeds = [0, 1], sample = 200,
+      run = \"night\", judge = \"openai:gpt-4o\"; flags on the command line come first
+
+Several models (with commas between them) are asked one after another into the same run, and so are repeats.
 
 The same command goes on where it stopped: instances with a reply are not asked again, failed calls are.
 Calls at a time start at 32 (or --concurrency), rise with success and halve when the server is overloaded.
@@ -49,17 +64,53 @@ pub struct Args {
     #[command(flatten)]
     pub chat: ModelArgs,
 
-    /// The most calls at a time, 1 to 4096 (embedded models: always 1)
-    #[arg(long, short = 'c', value_name = "C", default_value_t = CONCURRENCY, value_parser = clap::value_parser!(u16).range(1..=4096))]
-    pub concurrency: u16,
+    /// The plan of the sweep: a TOML file whose keys are these flags (models and seeds as lists)
+    #[arg(long, value_name = "FILE.toml")]
+    pub plan: Option<PathBuf>,
+
+    /// How often every instance is asked, 1 to 100: repeats count the sampler's seed up
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub repeats: Option<u8>,
+
+    /// The most calls at a time, 1 to 4096, 64 if left out (embedded models: always 1)
+    #[arg(long, short = 'c', value_name = "C", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub concurrency: Option<u16>,
+
+    /// The most calls started per minute
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub rpm: Option<u32>,
+
+    /// The most tokens of calls started per minute, predicted prompts and the most of replies together
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub tpm: Option<u32>,
 
     /// Name of the run; DATASET-MODEL if left out
     #[arg(long, value_name = "NAME", value_parser = run_name)]
     pub run: Option<String>,
 
+    /// Ask only what was asked before without getting a reply
+    #[arg(long)]
+    pub only_failed: bool,
+
     /// Let the run hold replies of another dataset, model or sampling too
     #[arg(long)]
     pub append: bool,
+
+    /// Afterwards have this model judge the sub-answers, as `medrgb rescore --judge` does
+    #[arg(long, value_name = "MODEL")]
+    pub judge: Option<String>,
+
+    /// Address of the judge's OpenAI-compatible server
+    #[arg(long, value_name = "URL", requires = "judge")]
+    pub judge_base_url: Option<String>,
+
+    /// Ask nothing, but write the requests as files for OpenAI's Batch API into this folder
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["dry_run", "judge"])]
+    pub batch_out: Option<PathBuf>,
+
+    /// Ask nothing, but store the answers in these output and error files of OpenAI's Batch API
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["dry_run", "batch_out"])]
+    pub batch_in: Vec<PathBuf>,
 
     /// Print the plan and ask nothing
     #[arg(long)]
@@ -70,88 +121,243 @@ pub struct Args {
     pub json: bool,
 }
 
+/// A sweep with what was planned for it.
+struct Part {
+    sweep: Sweep,
+    plan: Plan,
+    price: Option<ModelConfig>,
+}
+
+/// What came of a part.
+struct Done {
+    ended: Ended,
+    summary: Summary,
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// [`Failure`] with one clear sentence.
 pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
+    let args = plan_file::fill(args)?;
     let conditions = args.grid.conditions()?;
-    let sweep = prepare(&args, &conditions, environment)?;
+    let sweeps = prepare(&args, &conditions, environment)?;
     let path = store_file(&environment.paths);
-    let price = environment.config.models.get(args.chat.name(environment));
     if args.dry_run {
         let store = match path.exists() {
             true => Some(Store::open(&path).map_err(Failure::failed)?),
             false => None,
         };
-        let plan = planned(&sweep, store.as_ref())?;
+        let parts = planned(sweeps, store.as_ref())?;
         return match args.json {
-            true => say_json(&plan_json(&sweep, &plan, &conditions, price)),
-            false => write_out(&show::plan(
-                &sweep,
-                &plan,
-                cost_to_ask(&sweep, &plan, price),
+            true => say_json(&together(
+                parts.iter().map(|part| part.json(&conditions)).collect(),
             )),
+            false => parts.iter().try_for_each(Part::show),
         };
     }
-    let mut lock = RunLock::take(&path, &sweep.run).map_err(Failure::failed)?;
-    let store = Store::open(&path).map_err(Failure::failed)?;
-    let plan = planned(&sweep, Some(&store))?;
-    if !args.json {
-        write_out(&show::plan(
-            &sweep,
-            &plan,
-            cost_to_ask(&sweep, &plan, price),
-        ))?;
+    if let Some(folder) = &args.batch_out {
+        return batch::write(folder, sweeps, &path, args.json);
     }
-    if plan.instances() == 0 {
+    let run = sweeps.first().map(|(sweep, _)| sweep.run.clone());
+    let run = run.ok_or_else(|| Failure::Usage("no model is named".to_owned()))?;
+    let mut lock = RunLock::take(&path, &run).map_err(Failure::failed)?;
+    let store = Store::open(&path).map_err(Failure::failed)?;
+    let parts = planned(sweeps, Some(&store))?;
+    if !args.json {
+        parts.iter().try_for_each(Part::show)?;
+    }
+    if parts.iter().all(|part| part.plan.instances() == 0) {
+        let names = parts.first().map(|part| part.sweep.dataset.name.as_str());
         return Err(Failure::Failed(format!(
             "nothing can be asked: no question of {} has documents for this grid",
-            sweep.dataset.name
+            names.unwrap_or_default()
         )));
     }
-    if !plan.todo.is_empty() {
-        lock.log(&log_entry(&sweep)).map_err(Failure::failed)?;
-    }
-    let ended = ask_all(&sweep, &plan, &store, price)?;
-    let summary = summarise(&sweep, &plan, &store).map_err(Failure::failed)?;
+    let done = match args.batch_in.is_empty() {
+        true => ask_parts(&parts, &mut lock, &store)?,
+        false => batch::read(&args.batch_in, &parts, &mut lock, &store)?,
+    };
+    let stopped = done.iter().any(|one| one.ended.stopped.is_some());
+    let judged = match &args.judge {
+        Some(judge) if !stopped => Some(judge_stage(judge, &args, &run, &store, environment)?),
+        _ => None,
+    };
+    let all = || parts.iter().zip(&done);
     if args.json {
-        let plan = plan_json(&sweep, &plan, &conditions, price);
-        say_json(&show::json(plan, &ended, &summary, price))?;
+        let objects = all().map(|(part, one)| {
+            let plan = part.json(&conditions);
+            show::json(plan, &one.ended, &one.summary, part.price.as_ref())
+        });
+        let mut object = together(objects.collect());
+        if let (Some(fields), Some(judged)) = (object.as_object_mut(), judged) {
+            fields.insert("judge".to_owned(), judged);
+        }
+        say_json(&object)?;
     } else {
-        write_out(&show::summary(&summary))?;
+        for (part, one) in all() {
+            if parts.len() > 1 {
+                write_out(&format!("\n{}\n", part.title()))?;
+            }
+            write_out(&show::summary(&one.summary))?;
+        }
     }
-    verdict(&sweep, &ended, &summary)
+    all().try_for_each(|(part, one)| verdict(&part.sweep, &one.ended, &one.summary))
 }
 
-/// Everything that the sweep needs; fails before any model is called.
+/// One object as it is, several under `sweeps`.
+fn together(mut objects: Vec<Value>) -> Value {
+    match objects.len() {
+        1 => objects.remove(0),
+        _ => json!({"run": objects.first().map(|one| one["run"].clone()), "sweeps": objects}),
+    }
+}
+
+/// Asks part after part; a part that is stopped early ends the sweep.
+fn ask_parts(parts: &[Part], lock: &mut RunLock, store: &Store) -> Result<Vec<Done>, Failure> {
+    let mut done = Vec::new();
+    for part in parts {
+        if !part.plan.todo.is_empty() {
+            lock.log(&log_entry(&part.sweep)).map_err(Failure::failed)?;
+        }
+        if parts.len() > 1 {
+            note(&part.title());
+        }
+        let ended = ask_all(&part.sweep, &part.plan, store, part.price.as_ref())?;
+        let summary = summarise(&part.sweep, &part.plan, store).map_err(Failure::failed)?;
+        let stopped = ended.stopped.is_some();
+        done.push(Done { ended, summary });
+        if stopped {
+            break;
+        }
+    }
+    Ok(done)
+}
+
+/// Has the sub-answers of the run judged and scores it again.
+fn judge_stage(
+    judge: &str,
+    args: &Args,
+    run: &str,
+    store: &Store,
+    environment: &Environment,
+) -> Result<Value, Failure> {
+    let stage = rescore::Args {
+        run: run.to_owned(),
+        judge: Some(judge.to_owned()),
+        base_url: args.judge_base_url.clone(),
+        concurrency: args.concurrency.unwrap_or(CONCURRENCY).min(64),
+        judge_again: false,
+        json: args.json,
+    };
+    rescore::judge(&stage, judge, store, environment)
+}
+
+/// Everything that the sweeps need, one for each model and repeat; fails before any model is called.
 fn prepare(
     args: &Args,
     conditions: &Conditions,
     environment: &Environment,
-) -> Result<Sweep, Failure> {
+) -> Result<Vec<(Sweep, Option<ModelConfig>)>, Failure> {
     let config = &environment.config;
-    let templates = templates(config.prompts.as_ref())?;
-    let dataset = open_dataset(args.grid.dataset.as_deref())?;
-    let model = args.chat.open(environment)?;
-    Ok(Sweep {
-        run: match &args.run {
-            Some(run) => run.clone(),
-            None => format!("{}-{}", dataset.name, model.identity().name),
+    let templates = Arc::new(templates(config.prompts.as_ref())?);
+    let dataset = Arc::new(open_dataset(args.grid.dataset.as_deref())?);
+    let questions = args.grid.questions(&dataset)?;
+    let mut chats: Vec<ModelArgs> = Vec::new();
+    for name in args.chat.name(environment).split(',').map(str::trim) {
+        let chat = ModelArgs {
+            model: Some(name.to_owned()),
+            ..args.chat.clone()
+        };
+        if !chats.iter().any(|other| other.model == chat.model) {
+            chats.push(chat);
+        }
+    }
+    let models = chats
+        .iter()
+        .map(|chat| chat.open(environment))
+        .collect::<Result<Vec<_>, _>>()?;
+    let company: Vec<String> = models.iter().map(|m| m.identity().name.clone()).collect();
+    let run = match &args.run {
+        Some(run) => run.clone(),
+        None => format!("{}-{}", dataset.name, company.join("+")),
+    };
+    let mut sweeps = Vec::new();
+    for (chat, model) in chats.iter().zip(&models) {
+        for repeat in 0..u64::from(args.repeats.unwrap_or(1)) {
+            let sweep = Sweep {
+                run: run.clone(),
+                company: company.clone(),
+                dataset: Arc::clone(&dataset),
+                templates: Arc::clone(&templates),
+                model: Arc::clone(model),
+                sampling: repeated(chat.sampling(environment), repeat),
+                conditions: conditions.kept.clone(),
+                questions: questions.clone(),
+                concurrency: usize::from(args.concurrency.unwrap_or(CONCURRENCY)),
+                limits: Limits {
+                    requests_per_minute: args.rpm,
+                    tokens_per_minute: args.tpm,
+                },
+                only_failed: args.only_failed,
+                append: args.append,
+            };
+            let price = config.models.get(chat.name(environment)).cloned();
+            sweeps.push((sweep, price));
+        }
+    }
+    Ok(sweeps)
+}
+
+/// The sampling of the k-th repeat: the first is that of a sweep without repeats.
+fn repeated(sampling: Sampling, repeat: u64) -> Sampling {
+    match repeat {
+        0 => sampling,
+        _ => Sampling {
+            seed: Some(sampling.seed.unwrap_or(0).wrapping_add(repeat)),
+            ..sampling
         },
-        dataset: Arc::new(dataset),
-        templates: Arc::new(templates),
-        model,
-        sampling: args.chat.sampling(environment),
-        conditions: conditions.kept.clone(),
-        questions: args.grid.questions(),
-        concurrency: usize::from(args.concurrency),
-        append: args.append,
-    })
+    }
+}
+
+fn planned(
+    sweeps: Vec<(Sweep, Option<ModelConfig>)>,
+    store: Option<&Store>,
+) -> Result<Vec<Part>, Failure> {
+    sweeps
+        .into_iter()
+        .map(|(sweep, price)| {
+            let plan = plan_of(&sweep, store)?;
+            Ok(Part { sweep, plan, price })
+        })
+        .collect()
+}
+
+impl Part {
+    fn cost(&self) -> Cost {
+        let what = (self.plan.todo.len(), self.plan.tokens_to_ask());
+        Cost::of(what, self.sweep.sampling.max_tokens, self.price.as_ref())
+    }
+
+    fn show(&self) -> Result<(), Failure> {
+        write_out(&show::plan(&self.sweep, &self.plan, self.cost()))
+    }
+
+    fn title(&self) -> String {
+        let seed = match self.sweep.sampling.seed {
+            Some(seed) => format!(", sampler's seed {seed}"),
+            None => String::new(),
+        };
+        clean(&format!("{}{seed}", self.sweep.model.identity().name))
+    }
+
+    fn json(&self, conditions: &Conditions) -> Value {
+        plan_json(&self.sweep, &self.plan, conditions, self.cost())
+    }
 }
 
 /// The plan; what the user should know is noted on standard error.
-fn planned(sweep: &Sweep, store: Option<&Store>) -> Result<Plan, Failure> {
+fn plan_of(sweep: &Sweep, store: Option<&Store>) -> Result<Plan, Failure> {
     let line = Line::new();
     let total = sweep.space().question_count();
     let plan = plan(sweep, store, &|done| {
@@ -165,18 +371,7 @@ fn planned(sweep: &Sweep, store: Option<&Store>) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-/// The predicted cost of what is to be asked.
-fn cost_to_ask(sweep: &Sweep, plan: &Plan, price: Option<&ModelConfig>) -> Cost {
-    let what = (plan.todo.len(), plan.tokens_to_ask());
-    Cost::of(what, sweep.sampling.max_tokens, price)
-}
-
-fn plan_json(
-    sweep: &Sweep,
-    plan: &Plan,
-    conditions: &Conditions,
-    price: Option<&ModelConfig>,
-) -> Value {
+fn plan_json(sweep: &Sweep, plan: &Plan, conditions: &Conditions, cost: Cost) -> Value {
     let identity = sweep.model.identity();
     json!({
         "run": sweep.run,
@@ -192,7 +387,7 @@ fn plan_json(
         "done": plan.done(),
         "to_ask": plan.todo.len(),
         "prompt_tokens_to_ask": plan.tokens_to_ask(),
-        "cost_usd_to_ask": cost_to_ask(sweep, plan, price).json(),
+        "cost_usd_to_ask": cost.json(),
         "left_out": left_out(&conditions.left_out),
         "conditions": plan.conditions,
         "notes": plan.notes,
@@ -259,6 +454,9 @@ fn stop_on_signals(control: Control) -> Option<JoinHandle<()>> {
 struct Signals {
     #[cfg(unix)]
     streams: [tokio::signal::unix::Signal; 2],
+    /// A terminal that hangs up, where that is to end the sweep.
+    #[cfg(unix)]
+    hang_up: Option<tokio::signal::unix::Signal>,
 }
 
 impl Signals {
@@ -266,6 +464,10 @@ impl Signals {
     fn listen() -> Option<Signals> {
         use tokio::signal::unix::{SignalKind, signal};
         Some(Signals {
+            hang_up: match heeds_hang_up() {
+                true => signal(SignalKind::hangup()).ok(),
+                false => None,
+            },
             streams: [
                 signal(SignalKind::interrupt()).ok()?,
                 signal(SignalKind::terminate()).ok()?,
@@ -281,9 +483,16 @@ impl Signals {
     #[cfg(unix)]
     async fn next(&mut self) {
         let [interrupt, terminate] = &mut self.streams;
+        let hung_up = async {
+            match &mut self.hang_up {
+                Some(signal) => signal.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
+            _ = hung_up => {}
         }
     }
 

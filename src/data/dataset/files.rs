@@ -115,6 +115,11 @@ pub(super) fn question_file(path: &Path) -> Result<PathBuf, DatasetError> {
     if let Some(questions) = present(path, QUESTIONS) {
         return Ok(questions);
     }
+    if let Err(error) = fs::read_dir(path) {
+        return Err(DatasetError(format!(
+            "the folder {shown} can't be read: {error}"
+        )));
+    }
     Err(DatasetError(format!(
         "{shown} has no {QUESTIONS}; expected a dataset folder with {QUESTIONS} and {SIGNAL}{}",
         near_misses(path)

@@ -116,21 +116,20 @@ impl<'a> Reader<'a> {
                 );
                 continue;
             };
+            let is_known = self.questions.contains_key(&question_id);
+            if is_known && !seen.insert(question_id.clone()) {
+                let records = count(items.len(), "record");
+                self.problems.add(
+                    items.len(),
+                    format!("{place}: stands twice in the file; {records} of the second left out"),
+                );
+                continue;
+            }
             if items.is_empty() {
                 continue;
             }
-            if !self.questions.contains_key(&question_id) {
+            if !is_known {
                 unknown.push((place, items.len()));
-                continue;
-            }
-            if !seen.insert(question_id.clone()) {
-                self.problems.add(
-                    items.len(),
-                    format!(
-                        "{place}: stands twice in the file; {} of the second left out",
-                        count(items.len(), "record")
-                    ),
-                );
                 continue;
             }
             let mut records = Vec::with_capacity(items.len());

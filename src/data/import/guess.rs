@@ -11,7 +11,7 @@ use crate::data::import::mapping::plain;
 use crate::data::import::rows::json_object;
 use crate::data::import::walk::{Step, walk};
 use crate::data::import::{ImportError, Kind, files, kinds};
-use crate::data::source::{self, Line, Lines};
+use crate::source::{self, Line, Lines};
 
 /// How much of a file is looked at, in bytes.
 const LOOKED_AT: u64 = 1 << 20;

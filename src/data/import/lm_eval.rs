@@ -17,8 +17,8 @@ use crate::data::import::replies::GivenReply;
 use crate::data::import::rows::json_object;
 use crate::data::import::sink::Sink;
 use crate::data::import::{ImportError, files};
-use crate::data::source::Line;
 use crate::domain::question::Question;
+use crate::source::Line;
 
 /// Reads every log; each is a run of its own, and with `--out` a set of its own.
 pub(super) fn read(sink: &mut Sink<'_>) -> Result<(), ImportError> {

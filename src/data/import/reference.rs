@@ -20,12 +20,12 @@ use crate::data::import::rows::json_object;
 use crate::data::import::sink::Sink;
 use crate::data::import::walk::members;
 use crate::data::import::{ImportError, files, stem};
-use crate::data::source::Line;
 use crate::domain::context::{
     Condition, Context, ContextDocument, ContextSubQuestion, Mode, Scenario,
 };
 use crate::domain::passage::{Document, Role};
 use crate::domain::text::short;
+use crate::source::Line;
 
 /// The ending of the code's files of replies.
 const PREDICTIONS: &str = "_predictions.json";
@@ -82,10 +82,10 @@ fn is_question_file(path: &Path) -> bool {
     {
         return false;
     }
-    let Ok((reader, _)) = crate::data::source::open(path) else {
+    let Ok((reader, _)) = crate::source::open(path) else {
         return false;
     };
-    match crate::data::source::Lines::new(reader).next_line() {
+    match crate::source::Lines::new(reader).next_line() {
         Ok(Some((_, Line::Text(text)))) => json_object(text)
             .is_ok_and(|row| row.contains_key("question_id") && row.contains_key("question")),
         _ => false,
@@ -374,6 +374,7 @@ impl<'a> Documents<'a> {
             mode: condition.mode,
             source: condition.source,
             short: false,
+            variant: None,
             documents,
             sub_questions,
         };

@@ -241,6 +241,7 @@ fn unknown(question: &Question) -> (Condition, Context) {
         mode: condition.mode,
         source: condition.source,
         short: false,
+        variant: None,
         documents: Vec::new(),
         sub_questions: Vec::new(),
     });

@@ -12,10 +12,10 @@ use crate::data::import::rows::json_object;
 use crate::data::import::sink::Sink;
 use crate::data::import::walk::members;
 use crate::data::import::{ImportError, files, stem};
-use crate::data::source::Line;
 use crate::domain::passage::{Counterfactual, Document, SubQuestion};
 use crate::domain::question::{Choice, Question};
 use crate::domain::text::{clean, short};
+use crate::source::Line;
 
 /// How many words of a passage a sub-question names it by.
 const WORDS_NAMED: usize = 6;
@@ -59,7 +59,7 @@ fn read_file(sink: &mut Sink<'_>, path: &Path) -> Result<(), ImportError> {
         })
         .or_else(|error| sink.broken(path, error));
     }
-    let mut lines = crate::data::source::Lines::new(reader);
+    let mut lines = crate::source::Lines::new(reader);
     while let Some((line, text)) = lines.next_line().map_err(|error| {
         ImportError::Failed(format!("{} can't be read ({error})", path.display()))
     })? {

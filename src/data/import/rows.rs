@@ -10,9 +10,9 @@ use crate::data::export::guard;
 use crate::data::import::sink::Sink;
 use crate::data::import::{ImportError, Kind};
 use crate::data::parquet_file;
-use crate::data::source::{Line, Lines, Position};
 use crate::domain::plain::json_reason;
 use crate::domain::text::short;
+use crate::source::{Line, Lines, Position};
 
 /// A row with its number (of the line, where there are lines), or what is wrong with it.
 pub(super) type Numbered = (usize, Result<Map<String, Value>, String>);

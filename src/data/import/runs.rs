@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use crate::data::import::sink::Sink;
 use crate::data::import::{ImportError, files, stem};
-use crate::data::source::Line;
 use crate::data::store::{RECORD_VERSION, ReplyRecord};
 use crate::domain::plain::json_reason;
+use crate::source::Line;
 
 /// Reads every file; the runs keep their names unless `--run` gives another.
 pub(super) fn read(sink: &mut Sink<'_>) -> Result<(), ImportError> {

@@ -17,10 +17,11 @@ use crate::data::import::{
     ImportError, Kind, PROBLEMS_LISTED, Progress, Report, Request, RunReport, SetReport, kinds,
     stem,
 };
-use crate::data::source::{self, Line, Lines, Position};
 use crate::data::store::{Bulk, ReplyRecord};
 use crate::domain::question::Question;
+use crate::domain::report::PAPER;
 use crate::domain::text::short;
+use crate::source::{self, Line, Lines, Position};
 
 /// How many records pass between two looks at the clock and the keyboard.
 const RECORDS_PER_LOOK: usize = 32;
@@ -426,6 +427,11 @@ impl<'a> Sink<'a> {
         set: &str,
         model: Option<&str>,
     ) -> Result<(), ImportError> {
+        if name == PAPER {
+            return Err(ImportError::Failed(format!(
+                "the run \"{PAPER}\" would hide the published figures; name another with --run"
+            )));
+        }
         let store = match &self.store {
             Some(store) => store,
             None => self.store.insert(Bulk::begin(&self.request.store)?),

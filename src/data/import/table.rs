@@ -12,8 +12,8 @@ use crate::data::import::replies::GivenReply;
 use crate::data::import::rows::{Rows, json_object, word};
 use crate::data::import::sink::Sink;
 use crate::data::import::{ImportError, Kind, files, stem};
-use crate::data::source::Line;
 use crate::domain::text::short;
+use crate::source::Line;
 
 /// How many rows are looked at to find out which field is what.
 const SAMPLE: usize = 20;

@@ -32,6 +32,7 @@ mod tests;
 pub use contents::{RunEntry, RunGroup};
 pub use judgements::JudgementRecord;
 pub use lock::{RunLock, logbook};
+pub use observations::settings;
 pub use pages::{Page, Rewritten};
 
 /// The store's file in the data folder.
@@ -168,7 +169,7 @@ impl Store {
         &self.path
     }
 
-    /// Replies to a question, newest first, at most `limit`.
+    /// Replies to a question in its composed contexts, newest first, at most `limit`.
     ///
     /// # Errors
     /// [`StoreError`] when the database can't be read.
@@ -180,7 +181,8 @@ impl Store {
     ) -> Result<Vec<ReplyRecord>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.select(
-            "WHERE dataset_fingerprint = ?1 AND question_id = ?2 ORDER BY id DESC LIMIT ?3",
+            "WHERE dataset_fingerprint = ?1 AND question_id = ?2
+                AND json_extract(context, '$.variant') IS NULL ORDER BY id DESC LIMIT ?3",
             params![dataset_fingerprint, question_id, limit],
         )
     }

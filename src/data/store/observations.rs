@@ -20,7 +20,7 @@ const REDUCED: &str = "SELECT id, dataset, dataset_fingerprint, question_id, con
         json_extract(context, '$.short'), json_extract(parsed, '$.outcome'),
         coalesce(json_extract(parsed, '$.notes'), '[]'), json_extract(scores, '$.counts'),
         json_extract(scores, '$.judge')
-    FROM replies WHERE run = ?1 ORDER BY id";
+    FROM replies WHERE run = ?1 AND json_extract(context, '$.variant') IS NULL ORDER BY id";
 
 impl Store {
     /// The askings of a run, reduced to what reports need, oldest first; `None` for an unknown run.
@@ -77,6 +77,21 @@ impl Names {
     }
 }
 
+/// How a model is reached and its sampling but for the seed, as one text: requests are told apart by it.
+/// With it the sampler's seed, where one was set.
+pub fn settings(model: &Value, sampling: Value) -> (String, Option<u64>) {
+    let mut sampling = match sampling {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    let seed = sampling.shift_remove("seed").and_then(|seed| seed.as_u64());
+    let detail = model.get("detail").cloned().unwrap_or_default();
+    if !detail.is_null() {
+        sampling.insert("model".to_owned(), detail);
+    }
+    (Value::Object(sampling).to_string(), seed)
+}
+
 /// What is read of a question's own fields.
 #[derive(Deserialize)]
 struct Extra {
@@ -89,15 +104,7 @@ struct Extra {
 fn reduced(row: &Row<'_>, run: &Arc<str>, names: &mut Names) -> rusqlite::Result<Observation> {
     let extra: Extra = parse(row, 6)?;
     let model: Value = parse(row, 7)?;
-    let mut sampling: Map<String, Value> = match parse(row, 8)? {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    };
-    let sampling_seed = sampling.shift_remove("seed").and_then(|seed| seed.as_u64());
-    let detail = model.get("detail").cloned().unwrap_or_default();
-    if !detail.is_null() {
-        sampling.insert("model".to_owned(), detail);
-    }
+    let (settings, sampling_seed) = settings(&model, parse(row, 8)?);
     let caution = model.get("caution").and_then(Value::as_str);
     let outcome: Option<String> = row.get(10)?;
     let counts: Option<String> = row.get(12)?;
@@ -111,7 +118,7 @@ fn reduced(row: &Row<'_>, run: &Arc<str>, names: &mut Names) -> rusqlite::Result
         question: names.column(row, 3)?,
         model: names.column(row, 5)?,
         caution: caution.map(|caution| names.get(caution.to_owned())),
-        settings: names.get(Value::Object(sampling).to_string()),
+        settings: names.get(settings),
         sampling_seed,
         condition: parse(row, 4)?,
         short: row.get::<_, Option<bool>>(9)?.unwrap_or(false),

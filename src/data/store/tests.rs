@@ -36,6 +36,7 @@ pub(super) fn record(run: &str, question_id: &str) -> ReplyRecord {
             mode: Mode::Nested,
             source: SourceFilter::Any,
             short: true,
+            variant: None,
             documents: vec![],
             sub_questions: vec![],
         },

@@ -5,14 +5,15 @@
 //! 2. The whole text of exactly one option.
 //! 3. Words before the answer ("Option", "The answer is") are taken off.
 //! 4. Letters joined by `/`, `,`, "and", "or", "to": several options.
-//! 5. A letter and text ("B. text"): **the letter decides**, also where the text is another one's (noted);
+//! 5. An initial that abbreviates a word of one option ("S. aureus"): that option.
+//! 6. A letter and text ("B. text"): **the letter decides**, also where the text is another one's (noted);
 //!    but a text that says that the information is insufficient is that answer, and a text that is
 //!    another letter makes several options.
-//! 6. Yes, no or maybe before a delimiter, where these are the options.
-//! 7. Phrases: insufficient information ("unknown" and "cannot be determined" too), none of the
+//! 7. Yes, no or maybe before a delimiter, where these are the options.
+//! 8. Phrases: insufficient information ("unknown" and "cannot be determined" too), none of the
 //!    options ("N/A", "not listed" too), refusals.
-//! 8. An option's text followed by an explanation.
-//! 9. A sentence that commits to an answer.
+//! 9. An option's text followed by an explanation.
+//! 10. A sentence that commits to an answer.
 //!
 //! Everything else names nothing: it is never guessed.
 
@@ -243,6 +244,7 @@ fn read_short(text: &str, options: &Options<'_>, notes: &mut Vec<String>, leads:
         return Read::by(Choice::NotOffered, Rule::NoneOfThem);
     }
     listed(&bare, options, notes)
+        .or_else(|| abbreviated(&bare, options, notes))
         .or_else(|| letter_with_text(&bare, options, notes))
         .or_else(|| worded(&bare, options, notes))
         .or_else(|| {
@@ -338,6 +340,18 @@ fn run_together(bare: &str, options: &Options<'_>) -> Option<Vec<char>> {
     let letters: Vec<char> = bare.chars().collect();
     let ordered = letters.windows(2).all(|pair| pair[0] < pair[1]);
     (letters.len() > 1 && ordered && letters.iter().all(|&c| options.offers(c))).then_some(letters)
+}
+
+/// An initial with a full stop before a word in lower case.
+static INITIAL: Pattern = Pattern::new(|| compile(r"^([A-Z])\. ?([a-z][a-z-]{2,})\b"));
+
+/// "C. difficile colitis" where one option is "Clostridioides difficile infection": no letter C.
+fn abbreviated(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Read> {
+    let found = INITIAL.get()?.captures(bare)?;
+    let initial = found.get(1)?.as_str().chars().next()?;
+    let letter = options.abbreviated(initial, found.get(2)?.as_str())?;
+    notes.push(format!("{initial}. abbreviates a word of option {letter}"));
+    Some(Read::letter(letter, Rule::OptionText))
 }
 
 /// "B. text", "B) text", "B: text", and "B text" where the text is that option's.

@@ -190,3 +190,33 @@ fn values_of_every_type() {
     );
     assert_eq!(read(Value::Null), Choice::Nothing);
 }
+
+#[test]
+fn an_initial_that_abbreviates_is_no_letter() {
+    let bugs = options(&[
+        "Staphylococcus aureus",
+        "Clostridioides difficile infection",
+        "Streptococcus pneumoniae",
+        "Candida albicans",
+    ]);
+    for (text, letter) in [
+        ("C. difficile colitis", 'B'),
+        ("C. difficile", 'B'),
+        ("The answer is C. difficile.", 'B'),
+        ("C. albicans", 'D'),
+        ("S. aureus", 'A'),
+        ("C. pneumoniae", 'C'),
+        ("C. Streptococcus pneumoniae", 'C'),
+        ("C. most likely pneumococcus", 'C'),
+    ] {
+        let (choice, notes) = read(text, &bugs);
+        assert_eq!(choice, Choice::Letter(letter), "{text}");
+        assert!(!notes.is_empty(), "{text}");
+    }
+    // Two options abbreviate alike: nothing is guessed, and S is not offered.
+    let alike = options(&["Shigella sonnei", "Salmonella sonnei", "Other"]);
+    assert_eq!(read("S. sonnei", &alike).0, Choice::NotOffered);
+    // The letter's own option has the word.
+    let own = options(&["Bacillus cereus", "Brucella cereus strain", "Other"]);
+    assert_eq!(read("B. cereus", &own).0, Choice::Letter('B'));
+}

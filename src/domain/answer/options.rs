@@ -79,6 +79,25 @@ impl<'a> Options<'a> {
         words(&text_key(text)).any(|word| word.len() > 3 && words(own).any(|other| other == word))
     }
 
+    /// The one option that has a word with this initial directly before `word`: "S. aureus" for
+    /// "Staphylococcus aureus". `None` where several have it, or where the initial is the letter of an
+    /// option that has the word too.
+    pub(super) fn abbreviated(&self, initial: char, word: &str) -> Option<char> {
+        let (initial, word) = (initial.to_lowercase().to_string(), word.to_lowercase());
+        let has = |key: &str| {
+            let all: Vec<&str> = words(key).filter(|word| !word.is_empty()).collect();
+            all.windows(2)
+                .any(|pair| pair[0].starts_with(&initial) && pair[1] == word)
+        };
+        let own = self.key(initial.to_uppercase().chars().next()?);
+        if words(own).any(|other| other == word) {
+            return None;
+        }
+        let mut found = self.entries().iter().filter(|(_, key, _)| has(key));
+        let first = found.next()?.0;
+        found.next().is_none().then_some(first)
+    }
+
     /// The one option whose text ends `text`, as a whole word or words; the longest where they nest.
     pub(super) fn ending(&self, text: &str) -> Option<char> {
         let folded = text.trim_end().to_lowercase();

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::domain::context::{Condition, Mode, Scenario, SourceFilter};
 use crate::domain::score::{Metric, Ratio};
 use crate::domain::stats::{Resampling, holm};
-use pairing::{Pair, pair_up};
+use pairing::{Pair, Paired, pair_up};
 use rates::compare_rates;
 
 /// What a comparison needs to know of one asked instance.
@@ -24,6 +24,10 @@ pub struct Observation {
     pub question: String,
     /// What was asked for.
     pub condition: Condition,
+    /// The model that was asked, with its settings, as one text: equal for the same.
+    pub asker: String,
+    /// Seed of the sampler, where one was set: repeats of a request differ in it.
+    pub draw: Option<u64>,
     /// A digest of the documents that the model saw: equal where they were the same in the same order.
     pub shown: u64,
     /// The metrics with their counts; `None` for a call that gave no reply.
@@ -41,6 +45,8 @@ pub struct Comparison {
     pub different_documents: usize,
     /// What could not be paired, and why.
     pub left_out: LeftOut,
+    /// Records for which a newer one of the same request counts.
+    pub superseded: Superseded,
     /// Per condition, in the order of the scenarios.
     pub conditions: Vec<ConditionComparison>,
     /// Over all conditions that have the metric.
@@ -67,6 +73,15 @@ impl LeftOut {
     pub fn total(&self) -> usize {
         self.only_a + self.only_b + self.unavailable_a + self.unavailable_b + self.unavailable_both
     }
+}
+
+/// Records for which another of the same request stands: its newest reply, else its newest failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Superseded {
+    /// In the first run.
+    pub a: usize,
+    /// In the second run.
+    pub b: usize,
 }
 
 /// A cell of the grid: a condition without its seed. Runs with several seeds repeat a question.
@@ -199,14 +214,18 @@ pub enum Unit {
 }
 
 /// Compares two runs in these metrics. Only replies available on both sides count, paired by dataset,
-/// question and condition (seed included); repeats are paired in the order in which they were stored.
+/// question and condition (seed included); of several records of one request the newest reply counts.
 pub fn compare(
     a: Vec<Observation>,
     b: Vec<Observation>,
     metrics: &[Metric],
     plan: Resampling,
 ) -> Comparison {
-    let (pairs, left_out) = pair_up(a, b);
+    let Paired {
+        pairs,
+        left_out,
+        superseded,
+    } = pair_up(a, b);
     let all: Vec<&Pair> = pairs.iter().collect();
     let mut cells: BTreeMap<_, Vec<&Pair>> = BTreeMap::new();
     for pair in &pairs {
@@ -231,6 +250,7 @@ pub fn compare(
         questions: questions(&all),
         different_documents: pairs.iter().filter(|pair| pair.different_documents).count(),
         left_out,
+        superseded,
         conditions,
         pooled: in_metrics(&all, metrics, plan),
     }

@@ -31,6 +31,8 @@ fn reply(question: usize, p: f64, right: bool) -> Observation {
         dataset: "f".into(),
         question: format!("q{question}"),
         condition: condition(p),
+        asker: "m".into(),
+        draw: None,
         shown: 0,
         counts: Some(
             [
@@ -39,6 +41,14 @@ fn reply(question: usize, p: f64, right: bool) -> Observation {
             ]
             .into(),
         ),
+    }
+}
+
+/// A right reply that was drawn with a seed of the sampler.
+fn draw(question: usize, seed: u64) -> Observation {
+    Observation {
+        draw: Some(seed),
+        ..reply(question, 60.0, true)
     }
 }
 
@@ -154,9 +164,12 @@ fn what_has_no_partner_is_counted_with_its_reason() {
         failed(5, 60.0),
         reply(5, 60.0, true),
         failed(6, 60.0),
-        // A repeat that B lacks.
+        // Asked again: the newer one counts.
         reply(7, 60.0, true),
         reply(7, 60.0, false),
+        // A draw that B lacks.
+        draw(9, 1),
+        draw(9, 2),
     ];
     let b = vec![
         reply(0, 60.0, true),
@@ -167,13 +180,16 @@ fn what_has_no_partner_is_counted_with_its_reason() {
         reply(7, 60.0, true),
         reply(8, 60.0, true),
         reply(8, 40.0, true),
+        draw(9, 5),
     ];
     let compared = compare(a, b, &BOTH, PLAN);
-    assert_eq!(compared.pairs, 3, "questions 0, 5 and 7");
+    assert_eq!(compared.pairs, 4, "questions 0, 5, 7 and 9");
+    // The first tries of 5 and 7.
+    assert_eq!(compared.superseded, Superseded { a: 2, b: 0 });
     assert_eq!(
         compared.left_out,
         LeftOut {
-            // Question 1, question 6 (B was never asked), the repeat of 7.
+            // Question 1, question 6 (B was never asked), the second draw of 9.
             only_a: 3,
             only_b: 2,
             unavailable_a: 1,
@@ -182,6 +198,37 @@ fn what_has_no_partner_is_counted_with_its_reason() {
         }
     );
     assert_eq!(compared.left_out.total(), 8);
+}
+
+#[test]
+fn the_newest_reply_counts_and_a_later_failure_does_not_displace_it() {
+    let a = vec![reply(0, 60.0, false), reply(0, 60.0, true), failed(0, 60.0)];
+    let b = vec![reply(0, 60.0, true), reply(0, 60.0, false)];
+    let compared = compare(a, b, &[Metric::MainAccuracy], PLAN);
+    let main = &compared.pooled[&Metric::MainAccuracy];
+    assert_eq!((main.a.num, main.b.num), (1.0, 0.0));
+    assert_eq!(compared.superseded, Superseded { a: 2, b: 1 });
+    assert_eq!(compared.left_out.total(), 0);
+}
+
+#[test]
+fn several_models_are_each_compared_with_themselves() {
+    let of = |asker: &str, right| Observation {
+        asker: asker.into(),
+        ..reply(0, 60.0, right)
+    };
+    // One model each: they are compared although they differ.
+    let compared = compare(vec![of("x", true)], vec![of("y", false)], &BOTH, PLAN);
+    assert_eq!((compared.pairs, compared.left_out.total()), (1, 0));
+    let compared = compare(
+        vec![of("y", true), of("x", true)],
+        vec![of("x", true), of("z", false), of("y", false)],
+        &[Metric::MainAccuracy],
+        PLAN,
+    );
+    assert_eq!((compared.pairs, compared.left_out.only_b), (2, 1));
+    let main = &compared.pooled[&Metric::MainAccuracy];
+    assert_eq!((main.a.num, main.b.num), (2.0, 1.0));
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::domain::context::change::Piece;
 use crate::domain::context::pool::Drawn;
 use crate::domain::context::stream::{Purpose, Streams};
 use crate::domain::context::{
@@ -43,6 +44,50 @@ pub fn compose(
             need,
         }),
         None => Ok(context),
+    }
+}
+
+/// What could stand in a context instead of one of its documents: the next in the orders it was drawn from.
+pub(super) struct Spare {
+    /// A signal document of the question with its sub-question.
+    pub(super) signal: Option<Piece>,
+    /// Noise.
+    pub(super) noise: Option<Piece>,
+}
+
+/// The spare documents of a context that was composed under `condition`.
+pub(super) fn spare(
+    question: &Question,
+    pools: Pools<'_>,
+    condition: &Condition,
+    context: &Context,
+) -> Spare {
+    let streams = Streams::new(&question.id, condition);
+    let own = Own::read(pools);
+    let shown = |id: &str| context.documents.iter().any(|document| document.id == id);
+    let order = own.order(&streams, condition);
+    let signal = order
+        .into_iter()
+        .find(|own| !shown(&own.document.id))
+        .map(|&own| piece(&Slot::Signal(own)));
+    // One more than the context can hold: one at least is not in it.
+    let noise = draw_noise(
+        &own,
+        &streams,
+        pools,
+        condition,
+        context.documents.len() + 1,
+    )
+    .into_iter()
+    .find(|(document, _)| !shown(&document.id))
+    .map(|drawn| piece(&Slot::Noise(drawn)));
+    Spare { signal, noise }
+}
+
+fn piece(slot: &Slot<'_>) -> Piece {
+    Piece {
+        document: self::shown(slot, String::new()),
+        sub: asked(slot, ""),
     }
 }
 
@@ -311,6 +356,7 @@ fn assemble(question_id: &str, slots: &[Slot<'_>], condition: &Condition) -> Con
         mode: condition.mode,
         source: condition.source,
         short: docs < condition.docs,
+        variant: None,
         documents,
         sub_questions,
     }

@@ -12,14 +12,17 @@ use serde::{Deserialize, Serialize};
 use crate::domain::passage::{Counterfactual, Document, Role, Source, SubQuestion};
 use crate::domain::text::short;
 
+mod change;
 mod compose;
 mod pool;
 mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use change::{Change, Variant, left_out, reorders, swaps};
 pub use compose::compose;
 pub use pool::NoisePool;
+pub use stream::draw;
 
 /// The four ways of testing a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -296,6 +299,9 @@ pub struct Context {
     pub source: SourceFilter,
     /// Fewer documents than asked for.
     pub short: bool,
+    /// What was changed by hand after composing; `None` for a composed context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// The documents in context order.
     pub documents: Vec<ContextDocument>,
     /// The sub-questions in the order they are asked.

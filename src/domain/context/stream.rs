@@ -21,6 +21,10 @@ pub(super) enum Purpose {
     Noise,
     /// Which document stands where.
     Slots,
+    /// Other orders of a composed context.
+    Probe,
+    /// What [`draw`] draws.
+    Sample,
 }
 
 impl Purpose {
@@ -29,6 +33,8 @@ impl Purpose {
             Purpose::Signal => b"signal",
             Purpose::Noise => b"noise",
             Purpose::Slots => b"slots",
+            Purpose::Probe => b"probe",
+            Purpose::Sample => b"sample",
         }
     }
 }
@@ -112,6 +118,18 @@ impl Stream {
             })
             .collect()
     }
+}
+
+/// The first `count` entries of a random order of `0..total` for another purpose than a context, told apart
+/// by its name.
+pub fn draw(name: &str, seed: u64, total: usize, count: usize) -> Vec<usize> {
+    let condition = Condition {
+        seed,
+        ..Condition::default()
+    };
+    Streams::new(name, &condition)
+        .open(Purpose::Sample)
+        .order(total, count)
 }
 
 #[cfg(test)]

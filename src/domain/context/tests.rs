@@ -8,6 +8,8 @@ use super::*;
 use crate::domain::question::{Choice, Question};
 use crate::domain::text::document_key;
 
+mod change;
+
 /// A small dataset held as the loader would hold it.
 #[derive(Debug, Clone)]
 struct Set {

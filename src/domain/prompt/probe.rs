@@ -63,6 +63,7 @@ fn context(scenario: Scenario, full: bool) -> Context {
         mode: Mode::Nested,
         source: SourceFilter::Any,
         short: false,
+        variant: None,
         documents,
         sub_questions,
     }

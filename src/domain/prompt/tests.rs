@@ -55,6 +55,7 @@ fn context(scenario: Scenario, documents: Vec<ContextDocument>) -> Context {
         mode: Mode::Nested,
         source: SourceFilter::Any,
         short: false,
+        variant: None,
         documents,
         sub_questions,
     }

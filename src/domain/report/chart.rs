@@ -1,4 +1,4 @@
-//! A panel as a chart: inline SVG without scripts, styles of its own or references.
+//! Charts as SVG without scripts or references: inline in a page, whose style sheet they use, or as files.
 //!
 //! Rates over p are lines with bands of their intervals; other columns and single points have whiskers.
 //! Series differ by colour (of a palette that colour-blind people can tell apart) and by the shape of
@@ -25,41 +25,130 @@ const SHAPES: usize = 5;
 const TICKS: usize = 12;
 
 /// A point of a line.
-struct Point {
-    x: f64,
-    value: f64,
-    ends: Option<(f64, f64)>,
-    says: String,
+pub(super) struct Point {
+    pub(super) x: f64,
+    pub(super) value: f64,
+    pub(super) ends: Option<(f64, f64)>,
+    pub(super) says: String,
 }
 
 /// A line of the chart.
-struct Curve {
-    label: String,
+pub(super) struct Curve {
+    pub(super) label: String,
     /// Position of its model in the report: decides colour and shape.
-    at: usize,
-    published: bool,
-    points: Vec<Point>,
+    pub(super) at: usize,
+    pub(super) published: bool,
+    pub(super) points: Vec<Point>,
 }
 
-/// The figure of a panel: chart, text for those who don't see it, and key. `id` must be unique in the page.
-pub(super) fn figure(panel: &Panel, id: &str) -> String {
-    let curves = curves(panel);
-    let mut out = String::new();
-    let _ = write!(
-        out,
-        "<figure><svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\"><title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>",
-        escape(&format!("{}; {}", panel.subject(), panel.measure.title())),
-        escape(&describe(&curves))
-    );
-    axes(&mut out, panel);
-    for curve in &curves {
-        draw(&mut out, curve, has_lines(panel));
-    }
-    out.push_str("</svg>");
-    key(&mut out, &curves);
-    out.push_str("</figure>");
-    out
+/// A chart that is not drawn yet.
+pub(super) struct Chart {
+    /// What is shown, for its title.
+    pub(super) title: String,
+    /// Labels below the horizontal axis with their places in the drawing.
+    pub(super) ticks: Vec<(f64, String)>,
+    /// What the axes are.
+    pub(super) axes: String,
+    /// Whether the points of a curve are joined.
+    pub(super) lines: bool,
+    /// The curves.
+    pub(super) curves: Vec<Curve>,
 }
+
+/// The chart of a panel.
+pub(super) fn of_panel(panel: &Panel) -> Chart {
+    let lines = has_lines(panel);
+    Chart {
+        title: format!("{}; {}", panel.subject(), panel.measure.title()),
+        ticks: ticks(panel),
+        axes: match lines {
+            true => "p, % of the documents that are signal or original; rates in %".to_owned(),
+            false => "retrieval; rates in %".to_owned(),
+        },
+        lines,
+        curves: curves(panel),
+    }
+}
+
+/// The horizontal place of a share from 0 to 1.
+pub(super) fn across(share: f64) -> f64 {
+    LEFT + (WIDTH - LEFT - RIGHT) * share.clamp(0.0, 1.0)
+}
+
+/// The figure of a panel in the page. `id` must be unique in the page.
+pub(super) fn figure(panel: &Panel, id: &str) -> String {
+    of_panel(panel).in_page(id)
+}
+
+impl Chart {
+    /// A figure of a page: chart, text for those who don't see it, and key.
+    pub(super) fn in_page(&self, id: &str) -> String {
+        let mut out = String::new();
+        let _ = write!(
+            out,
+            "<figure><svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\"><title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>",
+            escape(&self.title),
+            escape(&describe(&self.curves))
+        );
+        self.plot(&mut out);
+        out.push_str("</svg>");
+        key(&mut out, &self.curves);
+        out.push_str("</figure>");
+        out
+    }
+
+    /// A file of its own: the chart with its title above and its key below, in light colours.
+    pub(super) fn standalone(&self) -> String {
+        const LINE: f64 = 18.0;
+        let height = HEIGHT + LINE * (self.curves.len() as f64 + 1.5);
+        let mut out = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{}\" height=\"{}\" role=\"img\"><title>{}</title><desc>{}</desc><style>{ALONE}</style><rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>",
+            WIDTH * 2.0,
+            height * 2.0,
+            escape(&self.title),
+            escape(&describe(&self.curves))
+        );
+        let _ = write!(
+            out,
+            "<text x=\"4\" y=\"13\" font-size=\"9\">{}</text><g transform=\"translate(0 {LINE})\">",
+            escape(&self.title)
+        );
+        self.plot(&mut out);
+        out.push_str("</g>");
+        for (nth, curve) in self.curves.iter().enumerate() {
+            let y = HEIGHT + LINE * (nth as f64 + 1.75);
+            let _ = write!(
+                out,
+                "<g class=\"{}\"><line class=\"curve\" x1=\"{LEFT}\" x2=\"{}\" y1=\"{y}\" y2=\"{y}\"/><path class=\"dot\" d=\"{}\"/></g><text x=\"{}\" y=\"{}\">{}</text>",
+                class(curve),
+                LEFT + 34.0,
+                mark(curve.at, LEFT + 17.0, y),
+                LEFT + 42.0,
+                y + 4.0,
+                escape(&curve.label)
+            );
+        }
+        out.push_str("</svg>\n");
+        out
+    }
+
+    fn plot(&self, out: &mut String) {
+        axes(out, self);
+        for curve in &self.curves {
+            draw(out, curve, self.lines);
+        }
+    }
+}
+
+/// The style of a chart that is a file of its own; colours are those of the page on white.
+const ALONE: &str = "\
+.chart text{fill:#3a3a3a;font-family:system-ui,'Segoe UI',Roboto,'Noto Sans',sans-serif;font-size:12px}\
+.grid{stroke:#d0d0d0}.axis{stroke:#5a5a5a}\
+.band{fill:currentColor;opacity:.16}.curve,.whisker{fill:none;stroke:currentColor;stroke-width:2}\
+.whisker{stroke-width:1.25}.dot{fill:currentColor;stroke:#ffffff}\
+.paper .curve{stroke-dasharray:6 4}.paper .dot{fill:#ffffff;stroke:currentColor;stroke-width:2}\
+.s0{color:#0072b2}.s1{color:#d55e00}.s2{color:#007a5a}.s3{color:#a6447d}\
+.s4{color:#8a6d00}.s5{color:#5b3fa0}.s6{color:#444444}.s7{color:#7a4a1e}";
 
 /// Whether columns are steps of p, so that a line between them means something.
 fn has_lines(panel: &Panel) -> bool {
@@ -167,7 +256,23 @@ fn describe(curves: &[Curve]) -> String {
     format!("{}. The table has the same figures.", lines.join(". "))
 }
 
-fn axes(out: &mut String, panel: &Panel) {
+/// Labels of the horizontal axis, not too many.
+fn ticks(panel: &Panel) -> Vec<(f64, String)> {
+    let every = panel.columns.len().div_ceil(TICKS).max(1);
+    let lines = has_lines(panel);
+    let columns = panel.columns.iter().enumerate().step_by(every);
+    columns
+        .map(|(at, column)| {
+            let label = match column.p.filter(|_| lines) {
+                Some(p) => plain(p),
+                None => column.label.clone(),
+            };
+            (place(panel, at), label)
+        })
+        .collect()
+}
+
+fn axes(out: &mut String, chart: &Chart) {
     for percent in [0, 25, 50, 75, 100] {
         let y = height(f64::from(percent) / 100.0);
         let class = if percent == 0 { "axis" } else { "grid" };
@@ -179,30 +284,20 @@ fn axes(out: &mut String, panel: &Panel) {
             y + 4.0
         );
     }
-    let every = panel.columns.len().div_ceil(TICKS).max(1);
-    let lines = has_lines(panel);
-    for (at, column) in panel.columns.iter().enumerate().step_by(every) {
-        let label = match column.p.filter(|_| lines) {
-            Some(p) => plain(p),
-            None => column.label.clone(),
-        };
+    for (x, label) in &chart.ticks {
         let _ = write!(
             out,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            place(panel, at),
+            "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
             HEIGHT - BOTTOM + 17.0,
-            escape(&label)
+            escape(label)
         );
     }
-    let title = match lines {
-        true => "p, % of the documents that are signal or original",
-        false => "retrieval",
-    };
     let _ = write!(
         out,
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{title}; rates in %</text>",
+        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
         LEFT + (WIDTH - LEFT - RIGHT) / 2.0,
-        HEIGHT - 5.0
+        HEIGHT - 5.0,
+        escape(&chart.axes)
     );
 }
 

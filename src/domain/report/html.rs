@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
 use crate::domain::report::text::{one_line, outcome_subject};
-use crate::domain::report::{Panel, Report, Table, chart, csv, grid};
+use crate::domain::report::{Panel, Report, Table, chart, csv, grid, tradeoff};
 
 /// The page's only style sheet.
 const STYLE: &str = include_str!("../../../assets/report.css");
@@ -98,6 +98,15 @@ fn write_table(out: &mut String, table: &Table) {
         escape(table.caption),
         id = table.id
     );
+    for (at, curve) in tradeoff::charts(table).iter().enumerate() {
+        let id = format!("{}-curve-{}", table.id, at + 1);
+        let _ = writeln!(
+            out,
+            "<section class=\"panel\" aria-labelledby=\"{id}-h\">\n<h3 id=\"{id}-h\">{}</h3>\n{}</section>",
+            escape(&curve.title),
+            curve.in_page(&id)
+        );
+    }
     for (at, panel) in table.panels.iter().enumerate() {
         write_panel(out, panel, &format!("{}-{}", table.id, at + 1));
     }

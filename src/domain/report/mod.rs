@@ -12,6 +12,7 @@ mod build;
 mod cell;
 mod chart;
 pub mod csv;
+mod figures;
 mod grid;
 pub mod html;
 pub mod interval;
@@ -26,11 +27,14 @@ mod remarks;
 #[cfg(test)]
 mod tests;
 pub mod text;
+mod tradeoff;
 
 pub use build::{Options, build};
 pub use cell::{Cell, IntervalKind};
+pub use figures::figures;
 pub use measure::Measure;
 pub use observation::{MEDRGB_DOCUMENTS, Observation, counted};
+pub use plan::{table_named, table_names};
 pub use published::{Figure, Lookup, Published, PublishedError};
 
 /// The name under which the paper's figures can be reported like a run.

@@ -18,6 +18,18 @@ pub(super) struct Plan {
     pub(super) measures: &'static [(Scenario, &'static [Measure])],
 }
 
+/// The short names of all tables, in their order.
+pub fn table_names() -> impl Iterator<Item = &'static str> {
+    PLANS.iter().map(|plan| plan.id)
+}
+
+/// The short name of the table with this name or number (`4`, `table4`, `abstention`).
+pub fn table_named(name: &str) -> Option<&'static str> {
+    let number = name.parse::<u8>().ok();
+    let named = |plan: &&Plan| plan.id == name || (number.is_some() && plan.number == number);
+    PLANS.iter().find(named).map(|plan| plan.id)
+}
+
 const fn of(metric: Metric) -> Measure {
     Measure::Of(metric)
 }

@@ -491,3 +491,57 @@ fn charts_show_every_point() {
     assert!(figure.contains("<title>gpt-4o-mini, p=60: 50.0 % ("));
     assert!(figure.contains("role=\"img\"") && figure.contains("id=\"c1-t\""));
 }
+
+#[test]
+fn figures_stand_alone_and_the_abstention_curve_joins_two_panels() {
+    let answered = |id, question: &str, p, right| {
+        let mut one = at_p(asking(id, question, right), p);
+        let value = f64::from(u8::from(right));
+        one.counts.insert(
+            Metric::AccuracyWhenAnswered,
+            Ratio {
+                num: value,
+                den: 1.0,
+            },
+        );
+        one
+    };
+    let mut silent = at_p(asking(4, "q2", false), 20.0);
+    silent.outcome = Some(Outcome::Insufficient);
+    silent.model = Arc::from("gpt-4o-mini");
+    let report = report(
+        vec![
+            answered(1, "q1", 60.0, true),
+            answered(2, "q2", 60.0, false),
+            answered(3, "q1", 20.0, true),
+            silent,
+        ],
+        |_| {},
+    );
+    let files = figures(&report);
+    let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+    assert!(names.contains(&"table4-1.svg"), "{names:?}");
+    let (_, curve) = files
+        .iter()
+        .find(|(name, _)| name == "abstention-curve-1.svg")
+        .unwrap();
+    // At p = 20 one of two replies chose an option, and it was right; at p = 60 both did, one was right.
+    assert!(
+        curve.contains("p=20: 100.0 % right of the 50.0 % answered"),
+        "{curve}"
+    );
+    assert!(
+        curve.contains("p=60: 50.0 % right of the 100.0 % answered"),
+        "{curve}"
+    );
+    for (name, svg) in &files {
+        assert!(
+            svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""),
+            "{name}"
+        );
+        assert!(svg.ends_with("</svg>\n"));
+        assert_eq!(svg.matches("http").count(), 1, "{name} refers to nothing");
+        assert!(svg.contains("gpt-4o-mini"));
+    }
+    assert!(html::render(&report).contains("accuracy when answered against coverage"));
+}

@@ -47,6 +47,7 @@ fn context(scenario: Scenario, roles: &[Role], planted: &[Option<&str>]) -> Cont
         mode: Mode::Nested,
         source: SourceFilter::Any,
         short: false,
+        variant: None,
         documents,
         sub_questions: planted
             .iter()

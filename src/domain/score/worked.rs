@@ -50,6 +50,7 @@ fn context(scenario: Scenario, roles: &[Role], subs: &[(&str, &str, Option<&str>
             planted: planted.map(str::to_owned),
         });
     Context {
+        variant: None,
         question_id: "q".into(),
         scenario,
         docs_requested: roles.len(),

@@ -17,7 +17,7 @@ use crate::engine::job::JobId;
 use crate::model::{ChatModel, ChatRequest, FailureKind, ModelError, Reply, Sampling};
 
 pub use record::{identity_of, result_of};
-pub(super) use record::{now, to_value};
+pub(super) use record::{keep, now, record, to_value};
 
 mod merge;
 mod record;

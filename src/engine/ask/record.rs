@@ -9,7 +9,10 @@ use crate::engine::ask::AskRequest;
 use crate::model::{ModelError, ModelIdentity, Reply};
 
 /// The record of an asking: read and scored where a reply came.
-pub(super) fn record(request: &AskRequest, result: &Result<Reply, ModelError>) -> ReplyRecord {
+pub(in crate::engine) fn record(
+    request: &AskRequest,
+    result: &Result<Reply, ModelError>,
+) -> ReplyRecord {
     let instance = &request.instance;
     let parsed = result
         .as_ref()
@@ -52,7 +55,10 @@ pub(in crate::engine) fn now() -> String {
 }
 
 /// Stores the record; where that fails, saves it beside the store and says so.
-pub(super) fn keep(store: Option<&Store>, mut record: ReplyRecord) -> Result<ReplyRecord, String> {
+pub(in crate::engine) fn keep(
+    store: Option<&Store>,
+    mut record: ReplyRecord,
+) -> Result<ReplyRecord, String> {
     let Some(store) = store else {
         return Ok(record);
     };

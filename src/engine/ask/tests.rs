@@ -115,6 +115,7 @@ fn request(act: Act, store: Option<Store>) -> AskRequest {
                 mode: Mode::Nested,
                 source: SourceFilter::Any,
                 short: false,
+                variant: None,
                 documents: vec![],
                 sub_questions: vec![],
             },

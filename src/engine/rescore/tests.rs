@@ -83,6 +83,7 @@ fn record(question: &str, raw: &str) -> ReplyRecord {
             mode: Mode::Nested,
             source: SourceFilter::Any,
             short: false,
+            variant: None,
             documents: documents.collect(),
             sub_questions: sub_questions.collect(),
         },

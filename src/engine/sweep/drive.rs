@@ -11,11 +11,14 @@ use tokio_util::sync::CancellationToken;
 use crate::data::store::{ReplyRecord, Store};
 use crate::domain::plan::is_counted_reply;
 use crate::engine::ask::{AskRequest, ask};
+use crate::engine::instance::Instance;
 use crate::engine::survey::Place;
 use crate::engine::sweep::Sweep;
 use crate::engine::sweep::limiter::{Limiter, Permit};
+use crate::engine::sweep::pace::Pace;
 use crate::engine::sweep::slot::{Retries, Slot};
 use crate::model::FailureKind;
+use crate::model::tokens::estimate_prompt;
 
 /// Replies that may wait to be stored beyond the calls under way: storing that falls behind must slow down
 /// asking, or memory would fill.
@@ -107,6 +110,7 @@ pub async fn drive(
             total: todo.len(),
             ..Progress::default()
         },
+        pace: Pace::new(sweep.limits, Instant::now()),
         streak: Streak::default(),
         stopped: None,
         started: Instant::now(),
@@ -134,15 +138,23 @@ struct Driver<'a> {
     retries: Retries,
     tasks: JoinSet<Stored>,
     progress: Progress,
+    pace: Pace,
     streak: Streak,
     stopped: Option<Stopped>,
     started: Instant,
 }
 
+/// What is asked next.
+struct Next {
+    instance: Instance,
+    /// Predicted tokens of the prompt and the most of the reply.
+    tokens: u64,
+}
+
 impl Driver<'_> {
     async fn run(&mut self, todo: &[Place], on_progress: &mut (dyn FnMut(&Progress) + Send)) {
         let mut waiting = todo.iter();
-        let mut next = waiting.next();
+        let mut next = self.compose(&mut waiting);
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let most_tasks = self.sweep.ceiling() + MOST_WAITING;
@@ -153,6 +165,10 @@ impl Driver<'_> {
             if next.is_none() && self.tasks.is_empty() {
                 return;
             }
+            let now = Instant::now();
+            let ready = next
+                .as_ref()
+                .map_or(now, |next| self.pace.ready(next.tokens, now));
             tokio::select! {
                 biased;
                 () = self.control.stop.cancelled(), if next.is_some() => {
@@ -163,11 +179,12 @@ impl Driver<'_> {
                     self.observe();
                     on_progress(&self.progress);
                 }
-                permit = self.limiter.acquire(), if next.is_some() && self.tasks.len() < most_tasks => {
-                    if let Some(place) = next {
-                        self.start(*place, permit);
+                () = tokio::time::sleep_until(ready), if next.is_some() && ready > now => {}
+                permit = self.limiter.acquire(), if next.is_some() && ready <= now && self.tasks.len() < most_tasks => {
+                    if let Some(next) = next.take() {
+                        self.start(next, permit);
                     }
-                    next = waiting.next();
+                    next = self.compose(&mut waiting);
                 }
                 _ = tick.tick() => {
                     self.observe();
@@ -177,19 +194,31 @@ impl Driver<'_> {
         }
     }
 
-    /// Starts a call.
-    fn start(&mut self, place: Place, permit: Permit) {
-        let instance = match self.sweep.space().instance(place) {
-            Ok(Some(instance)) => instance,
-            // It could be composed when the sweep was planned, and composing is a pure function.
-            Ok(None) => return,
-            Err(error) => {
-                self.stopped = Some(Stopped::GivenUp(error.to_string()));
-                return;
+    /// Composes what is asked next; `None` at the end, or where a template breaks.
+    fn compose(&mut self, waiting: &mut std::slice::Iter<'_, Place>) -> Option<Next> {
+        // All could be composed when the sweep was planned, and composing is a pure function.
+        let instance = loop {
+            match self.sweep.space().instance(*waiting.next()?) {
+                Ok(Some(instance)) => break instance,
+                Ok(None) => continue,
+                Err(error) => {
+                    self.stopped = Some(Stopped::GivenUp(error.to_string()));
+                    return None;
+                }
             }
         };
-        let request = AskRequest {
+        let most = u64::from(self.sweep.sampling.max_tokens);
+        Some(Next {
+            tokens: estimate_prompt(&instance.prompt) + most,
             instance,
+        })
+    }
+
+    /// Starts a call.
+    fn start(&mut self, next: Next, permit: Permit) {
+        self.pace.take(next.tokens, Instant::now());
+        let request = AskRequest {
+            instance: next.instance,
             dataset: (
                 self.sweep.dataset.name.clone(),
                 self.sweep.dataset.fingerprint.clone(),

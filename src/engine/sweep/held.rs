@@ -20,6 +20,8 @@ pub(super) struct Held {
     pub(super) done: HashSet<Place>,
     /// Instances whose last call was refused beforehand because the prompt does not fit the window.
     pub(super) overflow: HashSet<Place>,
+    /// Instances that were asked and have no reply.
+    pub(super) failed: HashSet<Place>,
     /// What the user should know before going on.
     pub(super) notes: Vec<String>,
 }
@@ -33,7 +35,6 @@ pub(super) fn counted_entries(sweep: &Sweep, entries: Vec<RunEntry>) -> Vec<(Pla
         .enumerate()
         .map(|(at, condition)| (ConditionKey::of(condition), at))
         .collect();
-    let questions = sweep.space().question_count();
     let mut placed: Vec<Option<(Place, RunEntry)>> = entries
         .into_iter()
         .filter(|entry| sweep.is_ours(entry, &sampling))
@@ -42,7 +43,7 @@ pub(super) fn counted_entries(sweep: &Sweep, entries: Vec<RunEntry>) -> Vec<(Pla
                 question: sweep
                     .dataset
                     .position(&entry.question_id)
-                    .filter(|position| *position < questions)?,
+                    .filter(|position| sweep.questions.binary_search(position).is_ok())?,
                 condition: *conditions.get(&ConditionKey::of(&entry.condition))?,
             };
             Some(Some((place, entry)))
@@ -87,7 +88,10 @@ pub(super) fn held(sweep: &Sweep, store: Option<&Store>) -> Result<Held, String>
     for (place, entry) in counted {
         if is_counted_reply(entry.reply_outcome()) {
             held.done.insert(place);
-        } else if entry.failure_kind() == Some("overflow") {
+            continue;
+        }
+        held.failed.insert(place);
+        if entry.failure_kind() == Some("overflow") {
             held.overflow.insert(place);
         }
     }
@@ -97,20 +101,22 @@ pub(super) fn held(sweep: &Sweep, store: Option<&Store>) -> Result<Held, String>
 /// What other dataset, model or sampling the run holds.
 fn mixed(sweep: &Sweep, entries: &[RunEntry]) -> Option<String> {
     let sampling = sweep.sampling_value();
-    let other = entries
-        .iter()
-        .find(|entry| !sweep.is_ours(entry, &sampling))?;
+    let other = entries.iter().find(|entry| {
+        entry.dataset_fingerprint != sweep.dataset.fingerprint
+            || !sweep.company.contains(&entry.model_name)
+            || !same_but_seed(&entry.sampling, &sampling)
+    })?;
     let short = |fingerprint: &str| fingerprint.chars().take(SHOWN).collect::<String>();
-    let model = &sweep.model.identity().name;
+    let asked = sweep.company.join(", ");
     Some(if other.dataset_fingerprint != sweep.dataset.fingerprint {
         format!(
             "replies to another dataset or another version of it (fingerprint {}, this one has {})",
             short(&other.dataset_fingerprint),
             short(&sweep.dataset.fingerprint)
         )
-    } else if other.model_name != *model {
+    } else if !sweep.company.contains(&other.model_name) {
         format!(
-            "replies of the model {}, and this sweep asks {model}",
+            "replies of the model {}, and this sweep asks {asked}",
             other.model_name
         )
     } else {
@@ -119,6 +125,18 @@ fn mixed(sweep: &Sweep, entries: &[RunEntry]) -> Option<String> {
             other.sampling
         )
     })
+}
+
+/// Whether two samplings differ in nothing but the seed, in which repeats of a request differ.
+fn same_but_seed(a: &serde_json::Value, b: &serde_json::Value) -> bool {
+    let without = |value: &serde_json::Value| {
+        let mut value = value.clone();
+        if let Some(fields) = value.as_object_mut() {
+            fields.shift_remove("seed");
+        }
+        value
+    };
+    a == b || without(a) == without(b)
 }
 
 /// Compares the newest record of every scenario with what would be asked today: other prompts, or another

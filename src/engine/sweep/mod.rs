@@ -1,7 +1,8 @@
 //! Sweeps: asking a model every instance of a grid, into a run of the store.
 //!
 //! [`plan`] finds out what is to be asked and what the run holds already, [`drive`] asks it, [`summarise`]
-//! reads the run's figures back from the store. A run belongs to one dataset, model and sampling unless the
+//! reads the run's figures back from the store. [`write_batch`] and [`read_batch`] go by the provider's files
+//! instead of by calls. A run belongs to one dataset, model and sampling unless the
 //! user says otherwise, and to one process at a time (see [`crate::data::store::RunLock`]).
 
 use std::sync::Arc;
@@ -13,13 +14,17 @@ use crate::domain::prompt::Templates;
 use crate::engine::survey::{Room, Space};
 use crate::model::{BackendKind, ChatModel, Sampling};
 
+pub use batch::{BatchFile, BatchRead, read as read_batch, write as write_batch};
 pub use drive::{Control, Ended, Progress, Stopped, drive};
+pub use pace::Limits;
 pub use plan::{Plan, PlannedCondition, plan};
 pub use summary::{ConditionSummary, Summary, summarise};
 
+mod batch;
 mod drive;
 mod held;
 mod limiter;
+mod pace;
 mod plan;
 mod slot;
 mod summary;
@@ -36,12 +41,18 @@ pub struct Sweep {
     pub sampling: Sampling,
     /// Name of the run.
     pub run: String,
+    /// Names of all models whose replies the run may hold, this one's among them.
+    pub company: Vec<String>,
     /// The conditions.
     pub conditions: Vec<Condition>,
-    /// How many questions, in file order.
-    pub questions: usize,
+    /// Positions of the questions in the dataset, rising.
+    pub questions: Vec<usize>,
     /// The most calls at a time; embedded models get one.
     pub concurrency: usize,
+    /// What the provider allows per minute.
+    pub limits: Limits,
+    /// Whether only instances are asked whose last call gave no reply.
+    pub only_failed: bool,
     /// Whether the run may hold replies of another dataset, model or sampling too.
     pub append: bool,
 }
@@ -53,7 +64,7 @@ impl Sweep {
             dataset: &self.dataset,
             templates: &self.templates,
             conditions: &self.conditions,
-            questions: self.questions,
+            questions: &self.questions,
         }
     }
 

@@ -29,6 +29,8 @@ pub struct Plan {
     /// What will be asked, in this order: questions in file order, all conditions of a question one after
     /// another, since their prompts have most in common.
     pub todo: Vec<Place>,
+    /// Every instance that can be asked, in the same order.
+    pub all: Vec<Place>,
     /// What the user should know before anything runs.
     pub notes: Vec<String>,
 }
@@ -58,6 +60,7 @@ impl Plan {
 struct Part {
     conditions: Vec<PlannedCondition>,
     todo: Vec<Place>,
+    all: Vec<Place>,
 }
 
 /// Plans a sweep: composes every instance and looks up what the run in `store` holds. `progress` gets the
@@ -75,6 +78,7 @@ pub fn plan(
     let start = || Part {
         conditions: sweep.conditions.iter().map(|c| nothing(*c)).collect(),
         todo: Vec::new(),
+        all: Vec::new(),
     };
     let parts = sweep
         .space()
@@ -83,6 +87,9 @@ pub fn plan(
             |part, place, instance| {
                 let condition = &mut part.conditions[place.condition];
                 let tokens = condition.counts.add(instance, sweep.room());
+                if instance.is_some() {
+                    part.all.push(place);
+                }
                 if instance.is_some() && decide(sweep, &held, place, tokens, condition) {
                     part.todo.push(place);
                 }
@@ -93,6 +100,7 @@ pub fn plan(
     let mut plan = Plan {
         conditions: sweep.conditions.iter().map(|c| nothing(*c)).collect(),
         todo: Vec::new(),
+        all: Vec::new(),
         notes: held.notes,
     };
     for part in parts {
@@ -103,6 +111,7 @@ pub fn plan(
             sum.tokens_to_ask += counted.tokens_to_ask;
         }
         plan.todo.extend(part.todo);
+        plan.all.extend(part.all);
     }
     Ok(plan)
 }
@@ -131,6 +140,9 @@ fn decide(
     }
     let fits = sweep.room().fits(tokens);
     if !fits && held.overflow.contains(&place) {
+        return false;
+    }
+    if sweep.only_failed && !held.failed.contains(&place) {
         return false;
     }
     condition.to_ask += 1;

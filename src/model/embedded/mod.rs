@@ -219,6 +219,15 @@ fn find_file(
         .ok_or_else(|| {
             let known = registry::MODELS.iter().filter(|entry| entry.purpose == Purpose::Chat);
             let known: Vec<&str> = known.map(|entry| entry.name).collect();
+            if Path::new(name).exists() {
+                return ModelError::new(
+                    FailureKind::NotFound,
+                    format!(
+                        "{name} is no GGUF file by its name; a model file ends in .gguf",
+                        name = short(name)
+                    ),
+                );
+            }
             ModelError::new(
                 FailureKind::NotFound,
                 format!(

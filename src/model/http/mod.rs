@@ -16,12 +16,14 @@ use crate::model::http::fault::Fault;
 use crate::model::http::secret::{Redactor, shown_url};
 use crate::model::tokens::check_window;
 use crate::model::{
-    BackendKind, ChatModel, ChatRequest, Delta, FailureKind, ModelError, ModelIdentity, Reply,
+    BackendKind, BatchModel, ChatModel, ChatRequest, Delta, FailureKind, ModelError, ModelIdentity,
+    Reply,
 };
 
 pub use secret::Secret;
 pub use settings::{HttpSettings, MaxTokensField, ResponseFormat, RetryPolicy};
 
+mod batch;
 mod body;
 mod collect;
 mod fault;
@@ -308,6 +310,10 @@ impl HttpModel {
 }
 
 impl ChatModel for HttpModel {
+    fn batch(&self) -> Option<&dyn BatchModel> {
+        Some(self)
+    }
+
     fn identity(&self) -> &ModelIdentity {
         &self.identity
     }

@@ -196,7 +196,7 @@ async fn read_events(
 }
 
 /// How a reply ended that has come to its end.
-fn finish(collector: &Collector, on_delta: OnDelta<'_>) -> Result<Ending, Fault> {
+pub(crate) fn finish(collector: &Collector, on_delta: OnDelta<'_>) -> Result<Ending, Fault> {
     if collector.is_capped() {
         on_delta(Delta::Status(
             "the reply passed the size limit and was cut off there".to_owned(),

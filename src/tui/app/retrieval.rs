@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::domain::ranking::MeasuresAt;
+use crate::retrieval::map::Map;
 use crate::retrieval::{Found, IndexInfo, Method};
 use crate::tui::app::input::Input;
 use crate::tui::app::{Screen, Ticket};
@@ -36,6 +38,9 @@ pub struct EncoderName {
     /// Whether it stands in for MedCPT.
     pub stand_in: bool,
 }
+
+/// The stage of an index that needs no building.
+const OPENING: &str = "opening the index";
 
 /// How far a stage of the building is, and how fast it goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,6 +152,12 @@ pub struct RetrievalState {
     pub top: [usize; 3],
     /// Whether the focused list fills the screen.
     pub zoom: bool,
+    /// Whether the map fills the screen.
+    pub map_page: bool,
+    /// Query and hits on a plane; `None` where there are no vectors.
+    pub map: Option<Map>,
+    /// How well each list found the question's signal documents.
+    pub measures: [Option<MeasuresAt>; 3],
     /// For each list and hit: whether it is signal for the question one came from.
     pub signal: [Vec<bool>; 3],
     /// Something about the index that must be known.
@@ -163,7 +174,25 @@ impl RetrievalState {
         matches!(self.index, IndexState::Building { .. }) || self.searching
     }
 
-    /// The focused list's hits.
+    /// Whether an index that is there already is being opened, rather than one built.
+    pub fn is_opening(&self) -> bool {
+        match &self.index {
+            IndexState::Building {
+                progress: Some(build),
+                ..
+            } => build.stage == OPENING,
+            _ => false,
+        }
+    }
+
+    /// The id of the chosen hit of the focused list.
+    pub fn chosen(&self) -> Option<&str> {
+        let found = self.lists.get(self.focus)?.as_ref()?.as_ref().ok()?;
+        let hit = found.hits.get(*self.selected.get(self.focus)?)?;
+        Some(&hit.id)
+    }
+
+    /// Hits of a list.
     pub fn hits(&self, list: usize) -> usize {
         match self.lists.get(list) {
             Some(Some(Ok(found))) => found.hits.len(),

@@ -129,27 +129,15 @@ impl Outbox {
 
 /// Starts the service and passes its events on until it is dropped.
 fn serve(setup: &Setup, outbox: &Outbox, slot: &Mutex<Slot>, dataset: &Dataset) {
-    outbox.send(IndexEvent::Progress("looking for an encoder".into(), 0, 0));
-    let encoder = (setup.encoder)().unwrap_or_else(|why| {
-        outbox.send(IndexEvent::Note(why));
-        None
-    });
-    if let Some(folders) = &encoder {
-        outbox.send(IndexEvent::Encoder(EncoderName {
-            name: folders.name.clone(),
-            stand_in: folders.stand_in,
-        }));
-    }
     let (sender, mut events) = mpsc::channel(32);
-    let started = SearchService::start(
-        SearchCorpus::of(dataset),
-        SearchSetup {
-            encoder,
-            backend: setup.backend,
-            cache: setup.cache.clone(),
-        },
-        sender,
-    );
+    let started = match &setup.index {
+        Some(index) => SearchService::open(&SearchCorpus::of(dataset), index.clone(), sender),
+        None => SearchService::start(
+            SearchCorpus::of(dataset),
+            find_encoder(setup, outbox),
+            sender,
+        ),
+    };
     {
         let mut slot = lock(slot);
         match started {
@@ -187,13 +175,36 @@ fn serve(setup: &Setup, outbox: &Outbox, slot: &Mutex<Slot>, dataset: &Dataset) 
     }
 }
 
+/// Looks for an encoder and says which one will be used.
+fn find_encoder(setup: &Setup, outbox: &Outbox) -> SearchSetup {
+    outbox.send(IndexEvent::Progress("looking for an encoder".into(), 0, 0));
+    let encoder = (setup.encoder)().unwrap_or_else(|why| {
+        outbox.send(IndexEvent::Note(why));
+        None
+    });
+    if let Some(folders) = &encoder {
+        outbox.send(IndexEvent::Encoder(EncoderName {
+            name: folders.name.clone(),
+            stand_in: folders.stand_in,
+        }));
+    }
+    SearchSetup {
+        encoder,
+        backend: setup.backend,
+        cache: setup.cache.clone(),
+    }
+}
+
 fn news(results: SearchResults) -> Message {
     let mut lists = [None, None, None];
     let mut signal = [Vec::new(), Vec::new(), Vec::new()];
-    for ((method, list), marks) in results.lists.into_iter().zip(results.signal) {
+    let mut measures = [None; 3];
+    let found = results.lists.into_iter().zip(results.signal);
+    for (((method, list), marks), measured) in found.zip(results.measures) {
         if let Some(at) = METHODS.iter().position(|&known| known == method) {
             lists[at] = Some(list);
             signal[at] = marks;
+            measures[at] = measured;
         }
     }
     Message::Search {
@@ -202,6 +213,8 @@ fn news(results: SearchResults) -> Message {
             lists,
             signal,
             recall: results.recall_vs_exact,
+            measures,
+            map: results.map,
         },
     }
 }

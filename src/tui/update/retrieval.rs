@@ -62,7 +62,12 @@ fn build(app: &mut App) -> Vec<Effect> {
 /// Searches for the query line, unless the lists answer it already.
 fn search(app: &mut App) -> Vec<Effect> {
     let query = app.retrieval.query.text().trim().to_owned();
-    let answered = app.retrieval.lists.iter().any(Option::is_some);
+    // What failed is asked again: a server may be back.
+    let answered = app
+        .retrieval
+        .lists
+        .iter()
+        .any(|list| matches!(list, Some(Ok(_))));
     let known = answered || app.retrieval.searching;
     if query.is_empty() || (query == app.retrieval.asked && known) {
         return Vec::new();
@@ -74,6 +79,8 @@ fn search(app: &mut App) -> Vec<Effect> {
     retrieval.asked.clone_from(&query);
     retrieval.lists = [None, None, None];
     retrieval.recall = None;
+    retrieval.measures = [None; 3];
+    retrieval.map = None;
     retrieval.selected = [0; 3];
     retrieval.top = [0; 3];
     vec![asking(app, ticket)]
@@ -121,7 +128,11 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         Command::FocusPrevious => {
             app.retrieval.focus = (app.retrieval.focus + METHODS.len() - 1) % METHODS.len();
         }
-        Command::Zoom => app.retrieval.zoom = !app.retrieval.zoom,
+        Command::Zoom => {
+            app.retrieval.map_page = false;
+            app.retrieval.zoom = !app.retrieval.zoom;
+        }
+        Command::ToggleMap => app.retrieval.map_page = !app.retrieval.map_page,
         Command::Rebuild => return build(app),
         Command::CancelBuild => {
             if let IndexState::Building { ticket, .. } = app.retrieval.index {
@@ -130,7 +141,9 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
             app.say("nothing is being built");
         }
         Command::Back => {
-            if app.retrieval.zoom {
+            if app.retrieval.map_page {
+                app.retrieval.map_page = false;
+            } else if app.retrieval.zoom {
                 app.retrieval.zoom = false;
             } else {
                 app.screen = app.retrieval.from.unwrap_or(Screen::Browse);
@@ -200,6 +213,8 @@ pub(super) fn on_search(app: &mut App, ticket: Ticket, news: SearchNews) {
     app.retrieval.lists = news.lists;
     app.retrieval.signal = news.signal;
     app.retrieval.recall = news.recall;
+    app.retrieval.measures = news.measures;
+    app.retrieval.map = news.map;
     // Without an encoder only one list has hits: that is the one to read.
     let focus = app.retrieval.focus;
     if app.retrieval.hits(focus) == 0

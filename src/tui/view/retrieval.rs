@@ -15,24 +15,33 @@ use crate::tui::view::chrome::{bar, frame, inside, panel, put, span};
 use crate::tui::widgets::flow::Flow;
 use crate::tui::widgets::line::{both_ends, cut, fitting, one_line};
 
+mod map;
+
 /// Rows of one hit: rank and id, then its text.
 const HIT_ROWS: usize = 2;
 
 /// From this width on the three lists stand side by side.
 const WIDE: u16 = 90;
 
+/// From this size on the map stands beside the document.
+const MAP_FROM: (u16, u16) = (110, 9);
+
 struct Layout {
     header: Rect,
     query: Rect,
     status: Rect,
+    /// What lies below the status: lists and document, or the map.
+    body: Rect,
     lists: Vec<(usize, Rect)>,
     detail: Option<Rect>,
+    map: Option<Rect>,
 }
 
 fn layout(app: &App) -> Layout {
     let (width, height) = app.size;
     let row = |y: u16, rows: u16| Rect::new(0, y, width, rows.min(height.saturating_sub(y + 1)));
-    let mut body = row(6, height.saturating_sub(7));
+    let whole = row(6, height.saturating_sub(7));
+    let mut body = whole;
     let mut detail = None;
     if body.height >= 16 && !app.retrieval.zoom {
         let rows = body.height / 3;
@@ -43,6 +52,7 @@ fn layout(app: &App) -> Layout {
             ..body
         });
     }
+    let map = detail.as_mut().and_then(beside_document);
     let focus = app.retrieval.focus;
     let lists = if app.retrieval.zoom || width < WIDE {
         vec![(focus, body)]
@@ -65,9 +75,26 @@ fn layout(app: &App) -> Layout {
         header: row(0, 1),
         query: row(1, 3),
         status: row(4, 2),
+        body: whole,
         lists,
         detail,
+        map,
     }
+}
+
+/// Takes the right half of the document's area for the map, where both have room.
+fn beside_document(detail: &mut Rect) -> Option<Rect> {
+    if detail.width < MAP_FROM.0 || detail.height < MAP_FROM.1 {
+        return None;
+    }
+    let width = detail.width / 2;
+    let map = Rect {
+        x: detail.x + width,
+        width: detail.width - width,
+        ..*detail
+    };
+    detail.width = width;
+    Some(map)
 }
 
 /// Hits that a list shows at once.
@@ -85,11 +112,17 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
     header(app, layout.header, buffer);
     query(app, layout.query, buffer);
     status(app, layout.status, buffer);
+    if app.retrieval.map_page {
+        return map::page(app, layout.body, buffer);
+    }
     for (list, area) in &layout.lists {
         hits(app, *list, *area, buffer);
     }
     if let Some(area) = layout.detail {
         detail(app, area, buffer);
+    }
+    if let Some(area) = layout.map {
+        map::plot(app, area, buffer);
     }
 }
 
@@ -349,6 +382,7 @@ fn hits(app: &App, list: usize, area: Rect, buffer: &mut Buffer) {
         left,
         vec![span(theme, about, Tone::Faint)],
     );
+    measures(app, list, area, buffer);
     let inner = inside(area);
     let found = match app.retrieval.lists.get(list) {
         Some(Some(Ok(found))) => found,
@@ -356,6 +390,7 @@ fn hits(app: &App, list: usize, area: Rect, buffer: &mut Buffer) {
         _ => {
             let building = matches!(app.retrieval.index, IndexState::Building { .. });
             let text = match method {
+                _ if app.retrieval.is_opening() => "the index is being opened …",
                 Method::Bm25 if building => "the text index is being built …",
                 _ if building => "the documents are being encoded …",
                 _ if app.retrieval.searching => "…",
@@ -393,6 +428,28 @@ fn hits(app: &App, list: usize, area: Rect, buffer: &mut Buffer) {
         }
         y += 2;
     }
+}
+
+/// How well the list found the question's signal documents, on the lower border.
+fn measures(app: &App, list: usize, area: Rect, buffer: &mut Buffer) {
+    let Some(Some(measures)) = app.retrieval.measures.get(list) else {
+        return;
+    };
+    if area.width < 6 || area.height < 2 {
+        return;
+    }
+    let (ndcg, recall) = (measures.ndcg, measures.recall);
+    let (rank, at) = (measures.reciprocal_rank, measures.at);
+    let text = fitting(
+        [
+            format!(" nDCG@{at} {ndcg:.2}   recall@{at} {recall:.2}   RR@{at} {rank:.2} "),
+            format!(" @{at}: nDCG {ndcg:.2}  recall {recall:.2}  RR {rank:.2} "),
+            format!(" nDCG@{at} {ndcg:.2} "),
+        ],
+        usize::from(area.width - 4),
+    );
+    let line = Line::from(span(&app.theme, text, Tone::Text));
+    put(buffer, area.x + 2, area.bottom() - 1, &line, area.width - 4);
 }
 
 /// Whether a hit is signal for the question one came from.

@@ -5,7 +5,6 @@ use medrgb::data::dataset::Dataset;
 use medrgb::data::export::{self, Format};
 use medrgb::data::import::Kind;
 use medrgb::data::parquet_file::{Column, Rows, Writer};
-use medrgb::data::source::open;
 use medrgb::data::store::{ReplyRecord, Store};
 use medrgb::domain::answer::{Ending, parse};
 use medrgb::domain::context::{Condition, Scenario};
@@ -13,6 +12,7 @@ use medrgb::domain::prompt::Templates;
 use medrgb::domain::score::score;
 use medrgb::engine::ask::result_of;
 use medrgb::engine::instance::instance;
+use medrgb::source::open;
 use serde_json::{Value, json};
 
 use super::{House, run};

@@ -1,10 +1,12 @@
 //! Opening text files of any size: gzip is unpacked, bytes are counted, lines come one at a time.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sha2::{Digest as _, Sha256};
 
 /// The longest line that is read, in bytes; a longer one is skipped, so that memory stays bounded.
 const LONGEST_LINE: u64 = 64 << 20;
@@ -28,15 +30,53 @@ impl Position {
     }
 }
 
+/// SHA-256 of the bytes of a file that have been read so far (packed, where it is packed).
+#[derive(Debug, Clone, Default)]
+pub struct Digest(Arc<Mutex<Sha256>>);
+
+impl Digest {
+    fn update(&self, bytes: &[u8]) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .update(bytes);
+    }
+
+    /// The hash of the whole file in hexadecimal: what the reader left unread is read now.
+    ///
+    /// # Errors
+    /// When the rest of the file can't be read.
+    pub fn of_whole(&self, path: &Path, position: &Position) -> io::Result<String> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(position.bytes()))?;
+        let mut buffer = vec![0; BUFFER];
+        loop {
+            let count = file.read(&mut buffer)?;
+            if count == 0 {
+                break;
+            }
+            self.update(&buffer[..count]);
+            position.0.fetch_add(count as u64, Ordering::Relaxed);
+        }
+        let hash = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = hash.clone().finalize();
+        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
 struct Counting<R> {
     inner: R,
     position: Position,
+    digest: Option<Digest>,
 }
 
 impl<R: Read> Read for Counting<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
         self.position.0.fetch_add(count as u64, Ordering::Relaxed);
+        if let Some(digest) = &self.digest {
+            digest.update(&buffer[..count]);
+        }
         Ok(count)
     }
 }
@@ -46,10 +86,25 @@ impl<R: Read> Read for Counting<R> {
 /// # Errors
 /// When the file can't be opened or its first bytes can't be read.
 pub fn open(path: &Path) -> io::Result<(Box<dyn BufRead>, Position)> {
+    open_with(path, None)
+}
+
+/// [`open`], with a hash over the bytes of the file.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_hashing(path: &Path) -> io::Result<(Box<dyn BufRead>, Position, Digest)> {
+    let digest = Digest::default();
+    let (reader, position) = open_with(path, Some(digest.clone()))?;
+    Ok((reader, position, digest))
+}
+
+fn open_with(path: &Path, digest: Option<Digest>) -> io::Result<(Box<dyn BufRead>, Position)> {
     let position = Position::default();
     let counting = Counting {
         inner: File::open(path)?,
         position: position.clone(),
+        digest,
     };
     let mut reader = BufReader::with_capacity(BUFFER, counting);
     let packed = reader.fill_buf()?.starts_with(&[0x1f, 0x8b]);
@@ -165,6 +220,24 @@ mod tests {
             ));
         }
         all
+    }
+
+    #[test]
+    fn the_hash_is_that_of_the_whole_file_however_much_was_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        let bytes: Vec<u8> = (0..300_000u32).map(|i| (i % 251) as u8).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let expected: String = Sha256::digest(&bytes)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        for read in [0, 10, 300_000] {
+            let (mut reader, position, digest) = open_hashing(&path).unwrap();
+            reader.read_exact(&mut vec![0; read]).unwrap();
+            assert_eq!(digest.of_whole(&path, &position).unwrap(), expected);
+            assert_eq!(position.bytes(), 300_000);
+        }
     }
 
     #[test]

@@ -1,0 +1,412 @@
+//! `medrgb probe`: does an answer hang on one document, and what came of planted text.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Subcommand;
+use clap::builder::PossibleValuesParser;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::Failure;
+use crate::cli::ask::cancel_on_signal;
+use crate::cli::chat::{ModelArgs, runtime};
+use crate::cli::common::{Environment, note, say_json, templates, write_out};
+use crate::cli::condition::{ConditionArgs, instance_failure, open_dataset};
+use crate::cli::progress::Line;
+use crate::data::dataset::Dataset;
+use crate::data::store::{ReplyRecord, Store};
+use crate::domain::context::{Variant, left_out, reorders, swaps};
+use crate::domain::passage::Role;
+use crate::domain::probe::{Citations, Trace, citations, trace};
+use crate::domain::text::short;
+use crate::engine::instance::{Instance, instance};
+use crate::engine::models::{store_file, store_with};
+use crate::engine::probe::{PROBES, ProbeRequest, Probed, original_text, probe};
+
+mod show;
+
+/// Arguments of `medrgb probe`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Swap single documents between original, adversarial and noise, and see whether the answer flips.
+    #[command(after_long_help = "\
+Examples:
+  medrgb probe swap --question ID --scenario robustness --docs 5 --p 60
+      each document against its other version and against noise
+  medrgb probe swap --question ID --doc DOC_2 --to adversarial --repeats 5 --temperature 0.7
+      one document, each context asked five times; the most frequent answer counts")]
+    Swap(SwapArgs),
+    /// Leave each document out in turn.
+    LeaveOneOut(AskArgs),
+    /// Ask with the documents in other orders.
+    Reorder(ReorderArgs),
+    /// Find planted text in a reply: which sub-answers and which words of the reasoning repeat it.
+    #[command(after_long_help = "\
+Examples:
+  medrgb probe trace --question ID --docs 5 --p 40 --model MODEL
+      asks, then traces (scenario: robustness)
+  medrgb probe trace --run night --dataset FOLDER
+      every stored robustness reply of a run; the dataset gives the original texts")]
+    Trace(ReplyArgs),
+    /// Check the documents that a reply cites against those that contain what it takes from them.
+    Citations(ReplyArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct AskArgs {
+    /// Which context.
+    #[command(flatten)]
+    condition: ConditionArgs,
+    /// Which model is asked, and how.
+    #[command(flatten)]
+    chat: ModelArgs,
+    /// How often each context is asked, 1 to 100; the most frequent answer counts
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100))]
+    repeats: u8,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct SwapArgs {
+    #[command(flatten)]
+    ask: AskArgs,
+    /// Only the document with this label, such as DOC_2
+    #[arg(long, value_name = "LABEL")]
+    doc: Option<String>,
+    /// Only swaps to this: signal (the original), adversarial or noise
+    #[arg(long, value_name = "ROLE", value_parser = PossibleValuesParser::new(["signal", "adversarial", "noise"]))]
+    to: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct ReorderArgs {
+    #[command(flatten)]
+    ask: AskArgs,
+    /// How many other orders, the reverse first
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    orders: u16,
+}
+
+#[derive(Debug, clap::Args)]
+struct ReplyArgs {
+    /// Look at the stored replies of this run instead of asking
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
+    /// Dataset folder, or its qa.jsonl; without it the built-in sample
+    #[arg(long, short = 'd', value_name = "FOLDER")]
+    dataset: Option<PathBuf>,
+    /// Id of the question; with --run all questions if left out
+    #[arg(long, short = 'q', value_name = "ID", required_unless_present = "run")]
+    question: Option<String>,
+    /// Which test is asked; without it robustness
+    #[arg(long, short = 's', value_name = "SCENARIO", ignore_case = true, value_parser = crate::cli::condition::scenarios())]
+    scenario: Option<crate::domain::context::Scenario>,
+    /// Documents in the context that is asked
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 5)]
+    docs: usize,
+    /// Per cent of them signal (robustness: factually correct)
+    #[arg(long, short = 'p', value_name = "P", default_value_t = 60.0)]
+    p: f64,
+    /// How documents are drawn.
+    #[command(flatten)]
+    draw: crate::cli::condition::DrawArgs,
+    /// Which model is asked, and how.
+    #[command(flatten)]
+    chat: ModelArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`] with one clear sentence.
+pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
+    match args.action {
+        Action::Swap(args) => swap(&args, environment),
+        Action::LeaveOneOut(args) => {
+            let place = Place::open(&args, environment)?;
+            let variants = left_out(&place.instance.context);
+            ask_variants(place, variants, &args, environment)
+        }
+        Action::Reorder(args) => {
+            let place = Place::open(&args.ask, environment)?;
+            let Instance {
+                context, condition, ..
+            } = &place.instance;
+            let variants = reorders(context, condition, usize::from(args.orders));
+            ask_variants(place, variants, &args.ask, environment)
+        }
+        Action::Trace(args) => reply(&args, Look::Trace, environment),
+        Action::Citations(args) => reply(&args, Look::Citations, environment),
+    }
+}
+
+/// An instance and the dataset it comes from.
+struct Place {
+    dataset: Dataset,
+    instance: Instance,
+    templates: Arc<crate::domain::prompt::Templates>,
+}
+
+impl Place {
+    fn open(args: &AskArgs, environment: &Environment) -> Result<Place, Failure> {
+        Place::of(&args.condition, environment)
+    }
+
+    fn of(condition: &ConditionArgs, environment: &Environment) -> Result<Place, Failure> {
+        let asked = condition.condition()?;
+        let templates = templates(environment.config.prompts.as_ref())?;
+        let dataset = condition.open_dataset()?;
+        let instance = instance(&dataset, &templates, &condition.question, &asked)
+            .map_err(|error| instance_failure(error, &dataset))?;
+        Ok(Place {
+            dataset,
+            instance,
+            templates: Arc::new(templates),
+        })
+    }
+}
+
+fn swap(args: &SwapArgs, environment: &Environment) -> Result<(), Failure> {
+    let place = Place::open(&args.ask, environment)?;
+    let to = args.to.as_deref().map(|name| match name {
+        "signal" => Role::Signal,
+        "adversarial" => Role::Adversarial,
+        _ => Role::Noise,
+    });
+    let context = &place.instance.context;
+    let label = args.doc.as_deref().map(label);
+    if let Some(label) = &label
+        && !context.documents.iter().any(|one| one.label == *label)
+    {
+        return Err(Failure::Usage(format!(
+            "--doc {}: the context has {}",
+            short(label),
+            match context.documents.len() {
+                0 => "no documents".to_owned(),
+                count => format!("DOC_1 to DOC_{count}"),
+            }
+        )));
+    }
+    let variants = swaps(
+        &place.instance.question,
+        place.dataset.pools(&place.instance.question.id),
+        &place.instance.condition,
+        context,
+        label.as_deref(),
+        to,
+    );
+    ask_variants(place, variants, &args.ask, environment)
+}
+
+/// `2`, `doc_2` and `DOC_2` are the same label.
+fn label(flag: &str) -> String {
+    let number = flag.trim().to_ascii_uppercase();
+    match number.strip_prefix("DOC_") {
+        Some(_) => number,
+        None => format!("DOC_{number}"),
+    }
+}
+
+fn ask_variants(
+    place: Place,
+    variants: Vec<Variant>,
+    args: &AskArgs,
+    environment: &Environment,
+) -> Result<(), Failure> {
+    if variants.is_empty() {
+        return Err(Failure::Failed(
+            "this context can't be changed in that way: it has no document for it (a document needs an adversarial version to be swapped for it, and one must be left to leave another out)"
+                .to_owned(),
+        ));
+    }
+    let probed = asked(
+        &place,
+        variants,
+        &args.chat,
+        usize::from(args.repeats),
+        environment,
+    )?;
+    let shown = show::Shown {
+        place: &place.instance,
+        probed: &probed,
+        original: &|id: &str| original_text(&place.dataset, &place.instance.question.id, id),
+    };
+    match args.json {
+        true => say_json(&shown.json())?,
+        false => write_out(&shown.text())?,
+    }
+    match probed.verdict.tried {
+        0 => Err(Failure::Failed(show::nothing(&probed))),
+        _ => Ok(()),
+    }
+}
+
+/// Asks the instance and its variants.
+fn asked(
+    place: &Place,
+    variants: Vec<Variant>,
+    chat: &ModelArgs,
+    repeats: usize,
+    environment: &Environment,
+) -> Result<Probed, Failure> {
+    let model = chat.open(environment)?;
+    let request = ProbeRequest {
+        instance: place.instance.clone(),
+        variants,
+        templates: Arc::clone(&place.templates),
+        dataset: (
+            place.dataset.name.clone(),
+            place.dataset.fingerprint.clone(),
+        ),
+        model,
+        sampling: chat.sampling(environment),
+        repeats,
+        store: Some(Store::open(&store_file(&environment.paths)).map_err(Failure::failed)?),
+    };
+    if let Some(caution) = &request.model.identity().caution {
+        note(&format!("note: {caution}"));
+    }
+    let runtime = runtime()?;
+    let cancel = CancellationToken::new();
+    let line = Line::new();
+    runtime.block_on(async {
+        let signals = tokio::spawn(cancel_on_signal(cancel.clone()));
+        let probed = probe(&request, &cancel, &mut |done, total| {
+            let _ = line.at("asking", done, total);
+        })
+        .await;
+        signals.abort();
+        probed.map_err(Failure::Failed)
+    })
+}
+
+/// What is looked for in replies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Trace,
+    Citations,
+}
+
+/// A reply and what was found in it.
+struct Finding {
+    record: ReplyRecord,
+    trace: Option<Trace>,
+    citations: Option<Citations>,
+}
+
+fn reply(args: &ReplyArgs, look: Look, environment: &Environment) -> Result<(), Failure> {
+    let dataset = open_dataset(args.dataset.as_deref())?;
+    let records = match &args.run {
+        Some(run) => stored(run, args.question.as_deref(), environment)?,
+        None => vec![one_asked(args, environment)?],
+    };
+    let findings: Vec<Finding> = records
+        .into_iter()
+        .filter_map(|record| finding(record, look, &dataset))
+        .collect();
+    if findings.is_empty() {
+        return Err(Failure::Failed(nothing_to_look_at(args, look)));
+    }
+    match args.json {
+        true => say_json(&show::findings_json(&findings)),
+        false => write_out(&show::findings_text(&findings)),
+    }
+}
+
+fn nothing_to_look_at(args: &ReplyArgs, look: Look) -> String {
+    let what = match look {
+        Look::Trace => "no reply to a context with an adversarial document",
+        Look::Citations => "no reply to a context with sub-questions or documents",
+    };
+    match &args.run {
+        Some(run) => format!("the run \"{}\" holds {what}", short(run)),
+        None => format!("there is {what}; raise --docs, or lower --p"),
+    }
+}
+
+/// The replies of a run, to one question or all.
+fn stored(
+    run: &str,
+    question: Option<&str>,
+    environment: &Environment,
+) -> Result<Vec<ReplyRecord>, Failure> {
+    let store = store_with(&store_file(&environment.paths), run).map_err(Failure::failed)?;
+    let mut records = store.replies_of_run(run).map_err(Failure::failed)?;
+    if let Some(id) = question {
+        records.retain(|record| record.question.id == id);
+        if records.is_empty() {
+            return Err(Failure::Failed(format!(
+                "the run \"{}\" holds no reply to the question \"{}\"",
+                short(run),
+                short(id)
+            )));
+        }
+    }
+    Ok(records)
+}
+
+fn one_asked(args: &ReplyArgs, environment: &Environment) -> Result<ReplyRecord, Failure> {
+    let condition = ConditionArgs {
+        dataset: args.dataset.clone(),
+        question: args.question.clone().unwrap_or_default(),
+        scenario: args
+            .scenario
+            .unwrap_or(crate::domain::context::Scenario::Robustness),
+        docs: args.docs,
+        p: args.p,
+        draw: args.draw.clone(),
+    };
+    let place = Place::of(&condition, environment)?;
+    let probed = asked(&place, Vec::new(), &args.chat, 1, environment)?;
+    let record = probed.base.records.into_iter().next();
+    let record = record.ok_or_else(|| Failure::Failed("no reply was kept".to_owned()))?;
+    match record.failure.get("message").and_then(|text| text.as_str()) {
+        Some(why) => Err(Failure::Failed(format!("no reply came: {why}"))),
+        None => Ok(record),
+    }
+}
+
+/// What is found in a reply; `None` where there is nothing to look for or no reply.
+fn finding(record: ReplyRecord, look: Look, dataset: &Dataset) -> Option<Finding> {
+    let parsed = record.parsed.as_ref()?;
+    let (trace, citations) = match look {
+        Look::Trace => {
+            let own = record.dataset_fingerprint == dataset.fingerprint;
+            let original = |id: &str| match own {
+                true => original_text(dataset, &record.question.id, id),
+                false => None,
+            };
+            let mut questions = vec![record.question.text.as_str()];
+            questions.extend(record.question.options.iter().map(|one| one.text.as_str()));
+            let found = trace(&record.context, parsed, &original, &questions);
+            (Some(found).filter(|found| !found.planted.is_empty()), None)
+        }
+        Look::Citations => {
+            let found = citations(&record.context, parsed);
+            let anything = !found.sub_answers.is_empty() || record.context.docs > 0;
+            (None, Some(found).filter(|_| anything))
+        }
+    };
+    (trace.is_some() || citations.is_some()).then_some(Finding {
+        record,
+        trace,
+        citations,
+    })
+}
+
+/// Why a run of this name is not open to other commands.
+pub(super) fn reserved(name: &str) -> Option<&'static str> {
+    (name == PROBES)
+        .then_some("this name is that of the run in which probes are kept; choose another")
+}

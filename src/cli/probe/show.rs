@@ -1,0 +1,419 @@
+//! How `medrgb probe` shows what it found: as JSON, and as text for reading.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::Finding;
+use crate::data::store::ReplyRecord;
+use crate::domain::probe::{
+    Citation, Citations, Effect, Quote, Stance, Support, Trace, citations, trace,
+};
+use crate::domain::text::{clean, collapse, count};
+use crate::engine::instance::Instance;
+use crate::engine::probe::{Asked, Probed};
+
+/// Characters of reasoning that are shown around a place.
+const AROUND: usize = 40;
+
+/// A probe with all that is said about it.
+pub(super) struct Shown<'a> {
+    pub(super) place: &'a Instance,
+    pub(super) probed: &'a Probed,
+    /// The original text of a document by its id.
+    pub(super) original: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl Shown<'_> {
+    /// The object of `--json`.
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "question_id": self.place.question.id,
+            "gold": self.place.question.answer,
+            "condition": self.place.condition,
+            "base": self.one_json(&self.probed.base),
+            "variants": self.probed.variants.iter().map(|one| self.one_json(one)).collect::<Vec<_>>(),
+            "verdict": self.probed.verdict,
+        })
+    }
+
+    fn one_json(&self, one: &Asked) -> Value {
+        json!({
+            "change": one.name,
+            "effect": one.effect,
+            "said": one.tried.said,
+            "documents": one.context.documents.iter().map(|document| json!({
+                "label": document.label, "id": document.id, "role": document.role,
+            })).collect::<Vec<_>>(),
+            "why": self.reasons(one),
+            "ids": one.records.iter().map(|record| record.id).collect::<Vec<_>>(),
+        })
+    }
+
+    /// The text.
+    pub(super) fn text(&self) -> String {
+        let question = &self.place.question;
+        let mut out = format!("{}: {}\n", plain(&question.id), plain(&question.text));
+        let context = &self.probed.base.context;
+        for document in &context.documents {
+            let title = plain(&document.title);
+            let role = format!("{:?}", document.role).to_lowercase();
+            let _ = writeln!(out, "  {:<7}{role:<12}{}", document.label, cut(&title, 56));
+        }
+        let _ = writeln!(out);
+        let width = self
+            .all()
+            .map(|one| name(one).chars().count())
+            .max()
+            .unwrap_or(0)
+            .min(44);
+        for one in self.all() {
+            let effect = match one.name {
+                None => "",
+                Some(_) => effect(one.effect),
+            };
+            let _ = writeln!(out, "{:<width$}  {:<26}{effect}", name(one), answers(one));
+            let flips = one.effect.is_flip();
+            for reason in self
+                .reasons(one)
+                .iter()
+                .filter(|_| flips || one.name.is_none())
+            {
+                let _ = writeln!(out, "{:width$}    {}", "", plain(reason));
+            }
+        }
+        let _ = writeln!(out, "\n{}", self.probed.verdict.sentence);
+        out
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Asked> {
+        std::iter::once(&self.probed.base).chain(&self.probed.variants)
+    }
+
+    /// What the reply itself says about why: planted claims it repeats, documents it calls wrong.
+    fn reasons(&self, one: &Asked) -> Vec<String> {
+        let Some(record) = one.records.first() else {
+            return Vec::new();
+        };
+        let Some(parsed) = &record.parsed else {
+            return record.failure["message"]
+                .as_str()
+                .map(str::to_owned)
+                .into_iter()
+                .collect();
+        };
+        let mut reasons = Vec::new();
+        let found = trace(&one.context, parsed, self.original, &question_texts(record));
+        for planted in &found.planted {
+            if planted.stance != Stance::Absent {
+                let claim = planted.planted.as_deref().unwrap_or("edited text");
+                reasons.push(format!(
+                    "{}: \"{claim}\" {}",
+                    planted.label,
+                    planted.stance.describe()
+                ));
+            }
+        }
+        let audit = citations(&one.context, parsed);
+        let wrong = audit.count(Support::Elsewhere) + audit.count(Support::Nowhere);
+        if wrong > 0 {
+            let spans = count(wrong, "cited span");
+            reasons.push(format!("{spans} not in the cited document"));
+        }
+        reasons
+    }
+}
+
+/// Why nothing can be said.
+pub(super) fn nothing(probed: &Probed) -> String {
+    let failure = probed.base.records.iter().chain(
+        probed
+            .variants
+            .iter()
+            .flat_map(|variant| variant.records.iter()),
+    );
+    let message = failure
+        .filter_map(|record| record.failure["message"].as_str())
+        .next_back();
+    match message {
+        Some(message) => format!("nothing was measured: {message}"),
+        None => "nothing was measured: no change gave a steady reply".to_owned(),
+    }
+}
+
+fn question_texts(record: &ReplyRecord) -> Vec<&str> {
+    let options = record.question.options.iter();
+    std::iter::once(record.question.text.as_str())
+        .chain(options.map(|option| option.text.as_str()))
+        .collect()
+}
+
+fn name(one: &Asked) -> String {
+    one.name.clone().unwrap_or_else(|| "as composed".to_owned())
+}
+
+/// What was said, with how often where there were several askings.
+fn answers(one: &Asked) -> String {
+    let mut seen: Vec<(String, usize)> = Vec::new();
+    for said in &one.tried.said {
+        let text = said.describe();
+        match seen.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, times)) => *times += 1,
+            None => seen.push((text, 1)),
+        }
+    }
+    let several = one.tried.said.len() > 1;
+    let parts: Vec<String> = seen
+        .into_iter()
+        .map(|(text, times)| match several {
+            true => format!("{text} ×{times}"),
+            false => text,
+        })
+        .collect();
+    parts.join(", ")
+}
+
+fn effect(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Same => "same",
+        Effect::ToRight => "FLIPS to the right answer",
+        Effect::ToWrong => "FLIPS to a wrong answer",
+        Effect::OtherWrong => "FLIPS between wrong answers",
+        Effect::Unsteady => "unsteady",
+        Effect::Unavailable => "no reply",
+    }
+}
+
+/// The object of `trace --json` and `citations --json`.
+pub(super) fn findings_json(findings: &[Finding]) -> Value {
+    let replies: Vec<Value> = findings
+        .iter()
+        .map(|one| {
+            json!({
+                "id": one.record.id,
+                "run": one.record.run,
+                "question_id": one.record.question.id,
+                "condition": one.record.condition,
+                "model": one.record.model_name,
+                "trace": one.trace,
+                "citations": one.citations,
+            })
+        })
+        .collect();
+    let stances: Value = [
+        Stance::Adopted,
+        Stance::Repeated,
+        Stance::Flagged,
+        Stance::Absent,
+    ]
+    .iter()
+    .map(|stance| (key(stance), json!(total_of(findings, *stance))))
+    .collect::<serde_json::Map<_, _>>()
+    .into();
+    let supports: Value = SUPPORTS
+        .iter()
+        .map(|support| (key(support), json!(support_of(findings, *support))))
+        .collect::<serde_json::Map<_, _>>()
+        .into();
+    let traced = findings.iter().any(|one| one.trace.is_some());
+    json!({
+        "replies": replies,
+        "stances": if traced { stances } else { Value::Null },
+        "support": if traced { Value::Null } else { supports },
+    })
+}
+
+const SUPPORTS: [Support; 5] = [
+    Support::Supported,
+    Support::Elsewhere,
+    Support::NotCited,
+    Support::Nowhere,
+    Support::Uncheckable,
+];
+
+fn key(value: &impl serde::Serialize) -> String {
+    let name = json!(value);
+    name.as_str().unwrap_or_default().to_owned()
+}
+
+fn total_of(findings: &[Finding], stance: Stance) -> usize {
+    let traces = findings.iter().filter_map(|one| one.trace.as_ref());
+    traces.map(|trace| trace.count(stance)).sum()
+}
+
+fn support_of(findings: &[Finding], support: Support) -> usize {
+    let audits = findings.iter().filter_map(|one| one.citations.as_ref());
+    audits.map(|audit| audit.count(support)).sum()
+}
+
+/// The text of `trace` and `citations`: each reply, then the sums where there are several.
+pub(super) fn findings_text(findings: &[Finding]) -> String {
+    let mut out = String::new();
+    for one in findings {
+        let record = &one.record;
+        let _ = writeln!(
+            out,
+            "{}  {} n={} p={}  {}",
+            plain(&record.question.id),
+            record.condition.scenario,
+            record.condition.docs,
+            record.condition.p,
+            plain(&record.model_name)
+        );
+        let reasoning = record
+            .parsed
+            .as_ref()
+            .and_then(|parsed| parsed.reasoning.as_deref())
+            .unwrap_or_default();
+        if let Some(trace) = &one.trace {
+            write_trace(&mut out, trace, reasoning);
+        }
+        if let Some(audit) = &one.citations {
+            write_citations(&mut out, audit);
+        }
+        out.push('\n');
+    }
+    if findings.len() > 1 {
+        let _ = writeln!(
+            out,
+            "In all {}: {}.",
+            count(findings.len(), "reply").replace("replys", "replies"),
+            sums(findings)
+        );
+    }
+    out
+}
+
+fn sums(findings: &[Finding]) -> String {
+    let traced = findings.iter().any(|one| one.trace.is_some());
+    let parts: Vec<String> = match traced {
+        true => [
+            Stance::Adopted,
+            Stance::Repeated,
+            Stance::Flagged,
+            Stance::Absent,
+        ]
+        .iter()
+        .map(|stance| format!("{} {}", total_of(findings, *stance), key(stance)))
+        .collect(),
+        false => SUPPORTS
+            .iter()
+            .map(|support| {
+                let name = key(support).replace('_', " ");
+                format!("{} {name}", support_of(findings, *support))
+            })
+            .collect(),
+    };
+    parts.join(", ")
+}
+
+fn write_trace(out: &mut String, trace: &Trace, reasoning: &str) {
+    for one in &trace.planted {
+        let planted = one.planted.as_deref().unwrap_or("(no planted answer)");
+        let truth = one.truth.as_deref().unwrap_or("?");
+        let _ = writeln!(
+            out,
+            "  {}: planted \"{}\" (true: \"{}\"): {}",
+            one.label,
+            plain(planted),
+            plain(truth),
+            one.stance.describe()
+        );
+        for at in &one.sub_answers {
+            let _ = writeln!(out, "      sub-answer {} gives it", at + 1);
+        }
+        let runs = one.edited_runs.iter().map(|run| &run.at);
+        for at in one.in_reasoning.iter().chain(runs) {
+            let _ = writeln!(
+                out,
+                "      reasoning: {}",
+                excerpt(reasoning, at.start, at.end)
+            );
+        }
+    }
+    let _ = writeln!(out, "  {}", trace.sentence());
+}
+
+fn write_citations(out: &mut String, audit: &Citations) {
+    for (at, one) in audit.sub_answers.iter().enumerate() {
+        write_citation(out, at + 1, one);
+    }
+    for quote in &audit.quotes {
+        write_quote(out, quote);
+    }
+    let _ = writeln!(out, "  {}", audit.sentence());
+}
+
+fn write_citation(out: &mut String, number: usize, one: &Citation) {
+    let given = one.answer.as_deref().unwrap_or("(skipped)");
+    let cited = match (&one.cited, &one.unknown_name) {
+        (Some(label), _) => label.clone(),
+        (None, Some(name)) => format!("\"{}\" (no such document)", cut(&plain(name), 24)),
+        (None, None) => "nothing".to_owned(),
+    };
+    let right = match one.cited.as_deref() == Some(one.expected.as_str()) {
+        true => String::new(),
+        false => format!(", asked about {}", one.expected),
+    };
+    let _ = writeln!(
+        out,
+        "  {number}. \"{}\" cites {cited}{right}: {}{}",
+        cut(&plain(given), 48),
+        one.support.describe(),
+        among(&one.contained_in, one.support)
+    );
+}
+
+fn write_quote(out: &mut String, quote: &Quote) {
+    let cited = match quote.cited.is_empty() {
+        true => "nothing".to_owned(),
+        false => quote.cited.join(", "),
+    };
+    let _ = writeln!(
+        out,
+        "  quoted \"{}\" cites {cited}: {}{}",
+        cut(&plain(&quote.text), 48),
+        quote.support.describe(),
+        among(&quote.contained_in, quote.support)
+    );
+}
+
+/// Where a span really stands, if that is news.
+fn among(labels: &[String], support: Support) -> String {
+    match support {
+        Support::Elsewhere | Support::NotCited => format!(" ({})", labels.join(", ")),
+        _ => String::new(),
+    }
+}
+
+/// A place of a text with what is around it, in one line.
+fn excerpt(text: &str, start: usize, end: usize) -> String {
+    let before: String = text[..start].chars().rev().take(AROUND).collect();
+    let before: String = before.chars().rev().collect();
+    let after: String = text[end..].chars().take(AROUND).collect();
+    let dots = |cut: bool| if cut { "…" } else { "" };
+    format!(
+        "{}{}>{}<{}{}",
+        dots(before.len() < start),
+        plain_edges(&before),
+        plain(&text[start..end]),
+        plain_edges(&after),
+        dots(after.len() < text.len() - end)
+    )
+}
+
+/// On one line without control characters; spaces at the ends stay.
+fn plain_edges(text: &str) -> String {
+    clean(text).replace(['\n', '\t'], " ")
+}
+
+fn plain(text: &str) -> String {
+    collapse(&clean(text))
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text[..end].trim_end()),
+        None => text.to_owned(),
+    }
+}

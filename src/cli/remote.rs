@@ -1,0 +1,397 @@
+//! `medrgb index push`, `index info URL` and `index drop`: collections on a Milvus server.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::cli::Failure;
+use crate::cli::common::{Environment, note, say, say_json, variable};
+use crate::cli::encoder::{self, Backend};
+use crate::cli::progress::Line;
+use crate::cli::search;
+use crate::data::dataset::Dataset;
+use crate::domain::text::{clean, collapse, count};
+use crate::retrieval::exact::Vectors;
+use crate::retrieval::index::IndexFolder;
+use crate::retrieval::remote::push::{Pushed, push};
+use crate::retrieval::remote::record::{IndexKind, Precision, Record};
+use crate::retrieval::remote::shape::{Facts, Row};
+use crate::retrieval::remote::{Address, Collection, Remote, TOKEN_VARIABLE, Token, missing};
+use crate::retrieval::{EncoderSummary, NO_ENCODER, RetrievalError, Retriever, Search};
+
+/// Arguments of `medrgb index push`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The token of a server that wants one is read from the environment variable MILVUS_TOKEN (an API key, or USER:PASSWORD).\nWriting a document that is there replaces it, so a push that was stopped is simply run again.\n\nExample:\n  medrgb index push --dataset my-set --to milvus://localhost:19530/my_set"
+)]
+pub struct PushArgs {
+    /// Where to: milvus://HOST:PORT/[DATABASE/]COLLECTION, or milvus+tls://…; made where it is not there.
+    #[arg(long, value_name = "URL")]
+    pub to: String,
+    /// Dataset folder whose documents are encoded and written; without it the sample benchmark.
+    #[arg(long, value_name = "FOLDER")]
+    pub dataset: Option<PathBuf>,
+    /// Index folder whose documents and vectors are written instead.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["dataset", "encoder", "backend"])]
+    pub index: Option<PathBuf>,
+    /// Encoder: a name or a folder.
+    #[arg(long, value_name = "NAME|FOLDER")]
+    pub encoder: Option<String>,
+    /// Where the encoder runs.
+    #[arg(long, value_enum)]
+    pub backend: Option<Backend>,
+    /// Keep vectors in half precision: half the memory (clusters only, not milvus-lite).
+    #[arg(long)]
+    pub float16: bool,
+    /// The index of a new collection.
+    #[arg(long, value_enum, default_value = "hnsw")]
+    pub index_type: IndexType,
+    /// Neighbours of a vector in the HNSW graph.
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..=2048))]
+    pub m: u16,
+    /// Candidates while the HNSW graph is built.
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u16).range(8..=4096))]
+    pub ef_construction: u16,
+    /// Shards of a new collection; without it the server's default.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub shards: Option<u16>,
+    /// Copies in memory that answer searches.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub replicas: u16,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `--index-type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum IndexType {
+    /// A graph in memory
+    Hnsw,
+    /// A graph on disk (clusters only)
+    Diskann,
+    /// A scan of all vectors
+    Flat,
+}
+
+/// The object of `index push --json`.
+#[derive(Debug, Serialize)]
+struct PushOutput<'a> {
+    url: String,
+    /// Whether the collection was made by this command.
+    created: bool,
+    /// Documents in the collection now.
+    documents: usize,
+    #[serde(flatten)]
+    pushed: &'a Pushed,
+    seconds: f64,
+}
+
+/// The object of `index info URL --json`.
+#[derive(Debug, Serialize)]
+struct InfoOutput<'a> {
+    url: String,
+    #[serde(flatten)]
+    facts: &'a Facts,
+}
+
+fn token() -> Option<Token> {
+    variable(TOKEN_VARIABLE).and_then(|text| Token::new(&text))
+}
+
+/// Says where a token would travel readable.
+pub(super) fn warn(url: &str) {
+    let Ok(address) = Address::parse(url) else {
+        return;
+    };
+    if token().is_some() && !address.tls && !address.is_local() {
+        note(&format!(
+            "{TOKEN_VARIABLE} travels unencrypted to {}; use milvus+tls:// where the server speaks TLS",
+            address.server()
+        ));
+    }
+}
+
+fn collection(url: &str) -> Result<(Address, Collection), Failure> {
+    let address = Address::parse(url).map_err(Failure::usage)?;
+    warn(url);
+    let collection = Collection::new(&address, token().as_ref()).map_err(Failure::failed)?;
+    Ok((address, collection))
+}
+
+/// Opens the collection at a URL for searching.
+///
+/// # Errors
+/// [`Failure`] when the address is wrong, the server can't be reached, or the encoder does not belong.
+pub fn open(
+    url: &str,
+    encoder_flag: Option<&str>,
+    backend: Option<Backend>,
+    environment: &Environment,
+) -> Result<Arc<Remote>, Failure> {
+    let address = Address::parse(url).map_err(Failure::usage)?;
+    let folders =
+        encoder::folders(encoder_flag, environment)?.ok_or_else(|| no_encoder("searched"))?;
+    let backend = encoder::backend(backend, environment)?;
+    Remote::open(&address, token().as_ref(), &folders, backend).map_err(Failure::failed)
+}
+
+fn no_encoder(what: &str) -> Failure {
+    Failure::Failed(format!(
+        "without an encoder a remote index can't be {what}: {NO_ENCODER}"
+    ))
+}
+
+/// Runs `medrgb index push`.
+///
+/// # Errors
+/// [`Failure`] with one clear sentence.
+pub fn run_push(args: &PushArgs, environment: &Environment) -> Result<(), Failure> {
+    let started = Instant::now();
+    let (address, collection) = collection(&args.to)?;
+    // Asked before anything is encoded: a server that is not there should be known at once.
+    let existing = collection.record().map_err(Failure::failed)?;
+    let source = Source::open(args, environment)?;
+    let created = existing.is_none();
+    let record = prepare(args, &collection, existing, &source.encoder()?)?;
+    let pushed = write(&collection, &record, &source)?;
+    load(&collection, args.replicas)?;
+    let documents = collection.count().map_err(Failure::failed)?;
+    for reason in &pushed.reasons {
+        note(&format!("not written: {reason}"));
+    }
+    if args.json {
+        return say_json(&PushOutput {
+            url: address.to_string(),
+            created,
+            documents,
+            pushed: &pushed,
+            seconds: started.elapsed().as_secs_f64(),
+        });
+    }
+    say(&summary(&pushed, documents, &address))
+}
+
+/// What is written: documents with their vectors.
+enum Source {
+    Dataset(Arc<Retriever>),
+    Folder(Box<IndexFolder>, Vectors),
+}
+
+impl Source {
+    fn open(args: &PushArgs, environment: &Environment) -> Result<Source, Failure> {
+        if let Some(path) = &args.index {
+            let folder = IndexFolder::open(path).map_err(Failure::failed)?;
+            let vectors = folder.vectors().map_err(Failure::failed)?;
+            return Ok(Source::Folder(Box::new(folder), vectors));
+        }
+        let dataset = match &args.dataset {
+            Some(path) => Dataset::open(path),
+            None => Dataset::sample(),
+        }
+        .map_err(Failure::failed)?;
+        let folders = encoder::folders(args.encoder.as_deref(), environment)?
+            .ok_or_else(|| no_encoder("filled"))?;
+        let documents = search::documents(&dataset);
+        search::build(documents, Some(&folders), args.backend, environment).map(Source::Dataset)
+    }
+
+    /// What made the vectors.
+    fn encoder(&self) -> Result<EncoderSummary, Failure> {
+        match self {
+            Source::Dataset(retriever) => {
+                let encoder = retriever.info().encoder;
+                encoder.ok_or_else(|| no_encoder("filled"))
+            }
+            Source::Folder(folder, _) => match &folder.manifest().encoder {
+                Some(id) if !id.weights_sha256.is_empty() => Ok(EncoderSummary {
+                    name: id.name.clone(),
+                    dim: id.dim,
+                    backend: String::new(),
+                    stand_in: id.stand_in,
+                    weights_sha256: id.weights_sha256.clone(),
+                }),
+                _ => Err(Failure::Failed(
+                    "the index does not say which encoder made its vectors, so a remote index could not check queries against it: build it with --encoder".into(),
+                )),
+            },
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Source::Dataset(retriever) => retriever.documents().len(),
+            Source::Folder(folder, _) => folder.store().len(),
+        }
+    }
+
+    fn row(&self, position: usize) -> Option<Row> {
+        match self {
+            Source::Dataset(retriever) => {
+                let document = retriever.documents().get(position)?;
+                Some(Row {
+                    id: document.id.clone(),
+                    title: document.title.clone(),
+                    content: document.content.clone(),
+                    vector: retriever.embedding(position)?.to_vec(),
+                })
+            }
+            Source::Folder(folder, vectors) => {
+                let text = folder.store().get(position)?;
+                Some(Row {
+                    id: text.id.to_owned(),
+                    title: text.title.to_owned(),
+                    content: text.content.to_owned(),
+                    vector: vectors.row(position)?.into_owned(),
+                })
+            }
+        }
+    }
+}
+
+/// Makes the collection, or checks that the one that is there takes these vectors.
+fn prepare(
+    args: &PushArgs,
+    collection: &Collection,
+    existing: Option<Record>,
+    encoder: &EncoderSummary,
+) -> Result<Record, Failure> {
+    let precision = if args.float16 {
+        Precision::Float16
+    } else {
+        Precision::Float32
+    };
+    let Some(record) = existing else {
+        let index = match args.index_type {
+            IndexType::Hnsw => IndexKind::Hnsw {
+                m: args.m.into(),
+                ef_construction: args.ef_construction.into(),
+            },
+            IndexType::Diskann => IndexKind::Diskann,
+            IndexType::Flat => IndexKind::Flat,
+        };
+        let record = Record::new(encoder, precision, index);
+        collection
+            .create(&record, args.shards)
+            .map_err(Failure::failed)?;
+        return Ok(record);
+    };
+    record
+        .belongs(encoder, &collection.place())
+        .map_err(Failure::failed)?;
+    if args.float16 && record.precision != precision {
+        return Err(Failure::Failed(format!(
+            "{} keeps its vectors in single precision: leave --float16 out, or push to a new collection",
+            collection.place()
+        )));
+    }
+    collection.ensure_index(&record).map_err(Failure::failed)?;
+    note(&format!(
+        "{} exists: documents are added or replaced, its index stays as it is",
+        collection.place()
+    ));
+    Ok(record)
+}
+
+fn write(collection: &Collection, record: &Record, source: &Source) -> Result<Pushed, Failure> {
+    let line = Line::new();
+    let mut rows = (0..source.len()).map(|position| {
+        source.row(position).ok_or_else(|| {
+            RetrievalError(format!(
+                "document {} or its vector can't be read: the index is damaged, build it again",
+                position + 1
+            ))
+        })
+    });
+    push(collection, record, &mut rows, &mut |done| {
+        line.at("writing", done, source.len())
+    })
+    .map_err(Failure::failed)
+}
+
+/// Waits without a limit: a large collection takes long, and the line shows that it is being waited for.
+fn load(collection: &Collection, replicas: u16) -> Result<(), Failure> {
+    let line = Line::new();
+    collection
+        .load(replicas, &mut |waited| {
+            line.at("loading (seconds)", waited.as_secs() as usize, 0)
+        })
+        .map_err(Failure::failed)
+}
+
+fn summary(pushed: &Pushed, documents: usize, address: &Address) -> String {
+    let mut text = format!(
+        "{} written to {address}, which holds {documents} now",
+        count(pushed.written, "document")
+    );
+    if pushed.refused > 0 {
+        text.push_str(&format!("; {} refused", pushed.refused));
+    }
+    if pushed.cut > 0 {
+        text.push_str(&format!(
+            "; {} cut to a field's 65,535 bytes",
+            count(pushed.cut, "text")
+        ));
+    }
+    text
+}
+
+/// Runs `medrgb index info URL`.
+///
+/// # Errors
+/// [`Failure`] with one clear sentence.
+pub fn run_info(url: &str, json: bool) -> Result<(), Failure> {
+    let (address, collection) = collection(url)?;
+    let facts = collection
+        .facts()
+        .map_err(Failure::failed)?
+        .ok_or_else(|| Failure::failed(missing(&collection)))?;
+    if json {
+        return say_json(&InfoOutput {
+            url: address.to_string(),
+            facts: &facts,
+        });
+    }
+    let precision = match facts.precision {
+        Precision::Float32 => "float32",
+        Precision::Float16 => "float16",
+    };
+    for (name, value) in [
+        ("index", address.to_string()),
+        ("documents", facts.documents.to_string()),
+        (
+            "encoder",
+            format!("{} ({})", facts.encoder, facts.weights_sha256),
+        ),
+        ("vectors", format!("{} dimensions, {precision}", facts.dim)),
+        ("metric", facts.metric),
+        (
+            "graph",
+            format!("{} {}", facts.index_type, facts.index_params),
+        ),
+        ("shards", facts.shards.to_string()),
+        ("loaded", if facts.loaded { "yes" } else { "no" }.to_owned()),
+        ("made by", facts.tool),
+    ] {
+        say(&format!("{name:<10} {}", collapse(&clean(&value))))?;
+    }
+    Ok(())
+}
+
+/// Runs `medrgb index drop URL`.
+///
+/// # Errors
+/// [`Failure`] with one clear sentence.
+pub fn run_drop(url: &str, json: bool) -> Result<(), Failure> {
+    let (address, collection) = collection(url)?;
+    if !collection.drop_collection().map_err(Failure::failed)? {
+        return Err(Failure::failed(missing(&collection)));
+    }
+    if json {
+        return say_json(&serde_json::json!({"url": address.to_string(), "dropped": true}));
+    }
+    say(&format!("{address} is dropped"))
+}

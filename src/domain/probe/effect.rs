@@ -1,0 +1,248 @@
+//! What a change of the context did to the answer.
+
+use serde::Serialize;
+
+use crate::domain::answer::{Outcome, ParsedReply};
+
+/// What a reply says, as far as two replies are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Said {
+    /// This option.
+    Option(char),
+    /// That the information does not suffice.
+    Insufficient,
+    /// Something else from which no option can be read.
+    NoOption(Outcome),
+    /// No reply came.
+    Unavailable,
+}
+
+/// What a reply says; `None` stands for a call that failed.
+pub fn said(reply: Option<&ParsedReply>) -> Said {
+    match reply {
+        None => Said::Unavailable,
+        Some(reply) if !reply.outcome.is_reply() => Said::Unavailable,
+        Some(reply) => match (reply.outcome, reply.answer) {
+            (Outcome::Answered, Some(letter)) => Said::Option(letter),
+            (Outcome::Insufficient, _) => Said::Insufficient,
+            (other, _) => Said::NoOption(other),
+        },
+    }
+}
+
+impl Said {
+    /// In a few words.
+    pub fn describe(self) -> String {
+        match self {
+            Said::Option(letter) => letter.to_string(),
+            Said::Insufficient => "insufficient information".into(),
+            Said::NoOption(outcome) => outcome.name().replace('_', " "),
+            Said::Unavailable => "no reply".into(),
+        }
+    }
+}
+
+/// What a change did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// The same is said.
+    Same,
+    /// Wrong before, right now.
+    ToRight,
+    /// Right before, wrong now.
+    ToWrong,
+    /// Another answer, neither of them right.
+    OtherWrong,
+    /// Several askings of one of both disagree so much that no most frequent answer exists.
+    Unsteady,
+    /// One of both has no reply.
+    Unavailable,
+}
+
+impl Effect {
+    /// Whether the answer flipped.
+    pub fn is_flip(self) -> bool {
+        matches!(self, Effect::ToRight | Effect::ToWrong | Effect::OtherWrong)
+    }
+}
+
+/// All replies to one context.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Tried {
+    /// What each asking said, in order.
+    pub said: Vec<Said>,
+}
+
+impl Tried {
+    /// What was said most often; `None` where nothing was or two are level.
+    pub fn most_frequent(&self) -> Option<Said> {
+        let count = |what: Said| self.said.iter().filter(|said| **said == what).count();
+        let answers = || {
+            self.said
+                .iter()
+                .copied()
+                .filter(|s| *s != Said::Unavailable)
+        };
+        let best = answers().map(count).max()?;
+        let mut top: Vec<Said> = Vec::new();
+        for what in answers().filter(|what| count(*what) == best) {
+            if !top.contains(&what) {
+                top.push(what);
+            }
+        }
+        match top.as_slice() {
+            [one] => Some(*one),
+            _ => None,
+        }
+    }
+
+    /// What the change from `before` did; `gold` is the right option.
+    pub fn effect(&self, before: &Tried, gold: char) -> Effect {
+        let answered = |tried: &Tried| tried.said.iter().any(|said| *said != Said::Unavailable);
+        if !answered(self) || !answered(before) {
+            return Effect::Unavailable;
+        }
+        let right = Said::Option(gold);
+        match (before.most_frequent(), self.most_frequent()) {
+            (None, _) | (_, None) => Effect::Unsteady,
+            (Some(a), Some(b)) if a == b => Effect::Same,
+            (Some(a), _) if a == right => Effect::ToWrong,
+            (_, Some(b)) if b == right => Effect::ToRight,
+            _ => Effect::OtherWrong,
+        }
+    }
+}
+
+/// The verdict over all changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// Changes that were tried and answered.
+    pub tried: usize,
+    /// Changes that flipped the answer.
+    pub flips: usize,
+    /// Changes without a reply, or with replies too unsteady to say.
+    pub unclear: usize,
+    /// The verdict in one or two sentences.
+    pub sentence: String,
+}
+
+/// Sums up changes: what each is (in a few words), what was said, and its effect.
+pub fn verdict(base: &Tried, gold: char, changes: &[(String, Tried, Effect)]) -> Verdict {
+    let flips: Vec<&(String, Tried, Effect)> = changes
+        .iter()
+        .filter(|(_, _, effect)| effect.is_flip())
+        .collect();
+    let unclear = changes
+        .iter()
+        .filter(|(_, _, effect)| matches!(effect, Effect::Unsteady | Effect::Unavailable))
+        .count();
+    let before = match base.most_frequent() {
+        Some(said) if said == Said::Option(gold) => format!("{} (right)", said.describe()),
+        Some(said) => format!("{} (the right one is {gold})", said.describe()),
+        None => "no steady answer".to_owned(),
+    };
+    let tried = changes.len() - unclear;
+    let mut sentence = match (tried, flips.len()) {
+        (0, _) => format!(
+            "Nothing can be said: the answer is {before}, and no change gave a steady reply."
+        ),
+        (_, 0) => format!("The answer holds: {before}, whatever was changed ({tried} of {tried})."),
+        (_, flipped) => {
+            let listed: Vec<String> = flips
+                .iter()
+                .take(3)
+                .map(|(what, tried, effect)| {
+                    let now = tried
+                        .most_frequent()
+                        .map_or_else(String::new, Said::describe);
+                    let how = match effect {
+                        Effect::ToRight => " (right)",
+                        _ => "",
+                    };
+                    format!("{what}: {now}{how}")
+                })
+                .collect();
+            let more = match flipped {
+                0..=3 => String::new(),
+                _ => format!(" and {} more", flipped - 3),
+            };
+            format!(
+                "The answer is {before}; it flips in {flipped} of {tried} changes: {}{more}.",
+                listed.join("; ")
+            )
+        }
+    };
+    if unclear > 0 {
+        sentence.push_str(&format!(" {unclear} without a steady reply."));
+    }
+    Verdict {
+        tried,
+        flips: flips.len(),
+        unclear,
+        sentence,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tried(said: &[Said]) -> Tried {
+        Tried {
+            said: said.to_vec(),
+        }
+    }
+
+    const A: Said = Said::Option('A');
+    const B: Said = Said::Option('B');
+    const GONE: Said = Said::Unavailable;
+
+    #[test]
+    fn the_most_frequent_answer_stands_and_a_tie_is_none() {
+        assert_eq!(tried(&[A, B, A]).most_frequent(), Some(A));
+        assert_eq!(tried(&[A, B]).most_frequent(), None);
+        assert_eq!(tried(&[GONE, GONE, B]).most_frequent(), Some(B));
+        assert_eq!(tried(&[GONE]).most_frequent(), None);
+    }
+
+    #[test]
+    fn effects_are_seen_from_the_right_option() {
+        let effect = |before, after, gold| tried(&[after]).effect(&tried(&[before]), gold);
+        assert_eq!(effect(A, A, 'A'), Effect::Same);
+        assert_eq!(effect(A, B, 'A'), Effect::ToWrong);
+        assert_eq!(effect(A, B, 'B'), Effect::ToRight);
+        assert_eq!(effect(A, Said::Insufficient, 'C'), Effect::OtherWrong);
+        assert_eq!(effect(A, GONE, 'A'), Effect::Unavailable);
+        assert_eq!(tried(&[A, B]).effect(&tried(&[A]), 'A'), Effect::Unsteady);
+    }
+
+    #[test]
+    fn the_verdict_names_what_flips_the_answer() {
+        let base = tried(&[B]);
+        let change = |what: &str, said| {
+            let now = tried(&[said]);
+            let effect = now.effect(&base, 'A');
+            (what.to_owned(), now, effect)
+        };
+        let all = [
+            change("without DOC_1", B),
+            change("without DOC_2", A),
+            change("without DOC_3", GONE),
+        ];
+        let verdict = super::verdict(&base, 'A', &all);
+        assert_eq!((verdict.tried, verdict.flips, verdict.unclear), (2, 1, 1));
+        assert_eq!(
+            verdict.sentence,
+            "The answer is B (the right one is A); it flips in 1 of 2 changes: without DOC_2: A (right). 1 without a steady reply."
+        );
+        let holds = super::verdict(&base, 'B', &all[..1]);
+        assert_eq!(
+            holds.sentence,
+            "The answer holds: B (right), whatever was changed (1 of 1)."
+        );
+        let nothing = super::verdict(&base, 'B', &all[2..]);
+        assert!(nothing.sentence.starts_with("Nothing can be said"));
+    }
+}

@@ -1,0 +1,10 @@
+//! Looking into single replies: does the answer hang on one document, does planted text come back, do
+//! cited documents contain what is said to stand in them.
+
+mod citations;
+mod effect;
+mod trace;
+
+pub use citations::{Citation, Citations, Quote, Support, citations};
+pub use effect::{Effect, Said, Tried, Verdict, said, verdict};
+pub use trace::{EditedRun, PlantedTrace, Stance, Trace, trace};

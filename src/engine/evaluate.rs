@@ -1,0 +1,201 @@
+//! How well a retriever finds what people judged relevant.
+
+use std::ops::ControlFlow;
+
+use crate::data::beir::{JudgedQuery, TestSet};
+use crate::domain::ranking::{Measures, trec_order};
+use crate::domain::stats::{Resampling, pooled};
+use crate::retrieval::{Method, RetrievalError, Search};
+
+/// What a retriever made of a test set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    /// One per query that has relevant documents, in the set's order.
+    pub queries: Vec<QueryOutcome>,
+    /// Queries left out, since nothing was judged relevant for them.
+    pub without_relevant: usize,
+    /// Means over the queries.
+    pub mean: Measures,
+    /// 95 % interval of the mean nDCG@10: percentile bootstrap by query.
+    pub ndcg_interval: Option<(f64, f64)>,
+}
+
+/// What a retriever made of one query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueryOutcome {
+    /// The query's id.
+    pub id: String,
+    /// Its measures.
+    pub measures: Measures,
+    /// Relevant documents in all.
+    pub relevant: usize,
+    /// What was found, in the order that counts (ties as in trec_eval).
+    pub ranked: Vec<RankedDocument>,
+    /// Milliseconds that the search took, encoding included.
+    pub took_ms: f64,
+}
+
+/// A found document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankedDocument {
+    /// Its id.
+    pub id: String,
+    /// The retriever's score.
+    pub score: f32,
+    /// What was judged; 0 where nothing was.
+    pub grade: i64,
+}
+
+/// Searches every query and measures the lists, `depth` documents long. A document with the query's own id
+/// is left out, as BEIR does. `progress` gets the number of finished queries and may cancel.
+///
+/// # Errors
+/// When a search fails, `progress` breaks, or no query has a relevant document.
+pub fn evaluate(
+    searcher: &dyn Search,
+    set: &TestSet,
+    method: Method,
+    depth: usize,
+    progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
+) -> Result<Evaluation, RetrievalError> {
+    let mut queries = Vec::with_capacity(set.queries.len());
+    let mut without_relevant = 0;
+    for (done, query) in set.queries.iter().enumerate() {
+        if progress(done).is_break() {
+            return Err(RetrievalError("stopped; nothing was evaluated".into()));
+        }
+        match outcome(searcher, query, method, depth)? {
+            Some(outcome) => queries.push(outcome),
+            None => without_relevant += 1,
+        }
+    }
+    let all: Vec<Measures> = queries.iter().map(|query| query.measures).collect();
+    let mean = Measures::mean(&all).ok_or_else(|| {
+        RetrievalError(
+            "no query has a document that was judged relevant, so nothing can be measured".into(),
+        )
+    })?;
+    let clusters: Vec<(f64, f64)> = all.iter().map(|one| (one.ndcg_10, 1.0)).collect();
+    let spread = pooled(&clusters, Resampling::default());
+    Ok(Evaluation {
+        queries,
+        without_relevant,
+        mean,
+        ndcg_interval: spread.map(|spread| spread.interval),
+    })
+}
+
+/// `None` where nothing was judged relevant.
+fn outcome(
+    searcher: &dyn Search,
+    query: &JudgedQuery,
+    method: Method,
+    depth: usize,
+) -> Result<Option<QueryOutcome>, RetrievalError> {
+    let relevant = query.grades.values().filter(|&&grade| grade > 0).count();
+    if relevant == 0 {
+        return Ok(None);
+    }
+    // One more, in case the query itself is found.
+    let found = searcher.search(&query.text, method, depth.saturating_add(1))?;
+    let timing = found.timing_ms;
+    let mut ranked: Vec<RankedDocument> = found
+        .hits
+        .into_iter()
+        .filter(|hit| hit.id != query.id)
+        .take(depth)
+        .map(|hit| RankedDocument {
+            grade: query.grades.get(&hit.id).copied().unwrap_or(0),
+            id: hit.id,
+            score: hit.score,
+        })
+        .collect();
+    trec_order(&mut ranked, |one| one.score, |one| &one.id);
+    let grades: Vec<i64> = ranked.iter().map(|one| one.grade).collect();
+    let judged: Vec<i64> = query.grades.values().copied().collect();
+    Ok(Measures::of(&grades, &judged).map(|measures| QueryOutcome {
+        id: query.id.clone(),
+        measures,
+        relevant,
+        ranked,
+        took_ms: timing.tokenize + timing.encode + timing.search,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+    use crate::retrieval::{BuildProgress, CorpusDocument, Retriever};
+    use medrgb_encoder::BackendChoice;
+
+    fn query(id: &str, text: &str, grades: &[(&str, i64)]) -> JudgedQuery {
+        JudgedQuery {
+            id: id.into(),
+            text: text.into(),
+            grades: grades
+                .iter()
+                .map(|(document, grade)| ((*document).to_owned(), *grade))
+                .collect(),
+        }
+    }
+
+    fn set(queries: Vec<JudgedQuery>) -> TestSet {
+        TestSet {
+            queries,
+            ..TestSet::default()
+        }
+    }
+
+    fn bm25(texts: &[(&str, &str)]) -> std::sync::Arc<Retriever> {
+        let documents = texts
+            .iter()
+            .map(|(id, content)| CorpusDocument {
+                id: (*id).into(),
+                title: String::new(),
+                content: (*content).into(),
+            })
+            .collect();
+        let mut go = |_: BuildProgress| ControlFlow::Continue(());
+        Retriever::build(documents, None, BackendChoice::Cpu, None, &mut go).unwrap()
+    }
+
+    #[test]
+    fn found_missed_and_unjudged_queries() {
+        let retriever = bm25(&[
+            ("d1", "heart failure"),
+            ("d2", "renal failure"),
+            ("q3", "asthma"),
+            ("d4", "asthma in children"),
+        ]);
+        let set = set(vec![
+            query("q1", "renal", &[("d2", 1)]),
+            query("q2", "renal", &[("d1", 1), ("elsewhere", 1)]),
+            query("q3", "asthma", &[("d4", 1)]),
+            query("q4", "renal", &[("d1", 0)]),
+        ]);
+        let mut go = |_| ControlFlow::Continue(());
+        let result = evaluate(&*retriever, &set, Method::Bm25, 100, &mut go).unwrap();
+        assert_eq!((result.queries.len(), result.without_relevant), (3, 1));
+        assert_eq!(result.queries[0].measures.map, 1.0);
+        assert_eq!(result.queries[1].measures, Measures::default());
+        assert_eq!(result.queries[1].relevant, 2);
+        // The query's own document does not stand before the relevant one.
+        assert_eq!(result.queries[2].measures.mrr_10, 1.0);
+        assert!((result.mean.ndcg_10 - 2.0 / 3.0).abs() < 1e-12);
+        let (low, high) = result.ndcg_interval.unwrap();
+        assert!(low <= result.mean.ndcg_10 && result.mean.ndcg_10 <= high);
+    }
+
+    #[test]
+    fn stopping_and_having_nothing_to_measure_are_errors() {
+        let retriever = bm25(&[("d1", "heart failure")]);
+        let one = set(vec![query("q", "heart", &[("d1", 1)])]);
+        let mut stop = |_| ControlFlow::Break(());
+        assert!(evaluate(&*retriever, &one, Method::Bm25, 10, &mut stop).is_err());
+        let none = set(vec![query("q", "heart", &[("d1", 0)])]);
+        let mut go = |_| ControlFlow::Continue(());
+        let error = evaluate(&*retriever, &none, Method::Bm25, 10, &mut go).unwrap_err();
+        assert!(error.to_string().contains("nothing can be measured"));
+    }
+}

@@ -1,0 +1,295 @@
+//! A sweep by OpenAI's Batch API: requests go out in files, answers come back in files, hours later.
+//!
+//! The id of a request is made from all that decides it, so that answers find their instances again without
+//! a list of what was sent: the same sweep is planned when they come.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::data::output;
+use crate::data::store::Store;
+use crate::domain::plan::is_counted_reply;
+use crate::domain::text::short;
+use crate::engine::ask::{AskRequest, keep, record};
+use crate::engine::instance::Instance;
+use crate::engine::survey::Place;
+use crate::engine::sweep::Sweep;
+use crate::model::{BatchModel, ChatRequest};
+
+/// Requests and bytes of one file at most: what OpenAI accepts (50,000 and 200 MB), with a margin.
+const MOST_REQUESTS: usize = 50_000;
+const MOST_BYTES: usize = 190_000_000;
+
+/// Longest line of an answer that is read.
+const LONGEST_LINE: u64 = 64 << 20;
+
+/// A file that was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BatchFile {
+    /// Where.
+    pub path: PathBuf,
+    /// Its requests.
+    pub requests: usize,
+    /// Its bytes.
+    pub bytes: usize,
+}
+
+/// What came back.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct BatchRead {
+    /// Replies stored that count.
+    pub replies: usize,
+    /// Replies stored that broke off, or errors saved as replies.
+    pub broken: usize,
+    /// Failures stored.
+    pub failures: usize,
+    /// Answers to instances that have a reply already: not stored again.
+    pub already_there: usize,
+    /// Answers whose id is none of this sweep.
+    pub unknown: usize,
+    /// Lines that can't be read: one sentence each, the first few.
+    pub problems: Vec<String>,
+    /// All of them.
+    pub problem_count: usize,
+}
+
+/// Problems that are kept word for word.
+const MOST_PROBLEMS: usize = 20;
+
+/// The model as one that takes batches.
+fn batching(sweep: &Sweep) -> Result<&dyn BatchModel, String> {
+    sweep.model.batch().ok_or_else(|| {
+        format!(
+            "the model {} can't be asked in batches; that needs an OpenAI-compatible server (openai:NAME)",
+            sweep.model.identity().name
+        )
+    })
+}
+
+/// Writes what is planned as batch files `batch-001.jsonl` … into a folder that holds none yet. Prompts that
+/// do not fit the model's window are left out.
+///
+/// # Errors
+/// One sentence: a model without batches, a folder that can't be written or holds batch files already.
+pub fn write(sweep: &Sweep, todo: &[Place], folder: &Path) -> Result<Vec<BatchFile>, String> {
+    let model = batching(sweep)?;
+    std::fs::create_dir_all(folder)
+        .map_err(|error| format!("the folder {} can't be made: {error}", folder.display()))?;
+    let name = |number: usize| folder.join(format!("batch-{number:03}.jsonl"));
+    if name(1).exists() {
+        return Err(format!(
+            "{} is there already; name another folder, so that no batch is sent twice",
+            name(1).display()
+        ));
+    }
+    let mut files = Vec::new();
+    let mut rest = todo.iter().peekable();
+    while rest.peek().is_some() {
+        let path = name(files.len() + 1);
+        let mut written = (0, 0);
+        output::write(&path, |out| {
+            written = fill(sweep, model, &mut rest, out)?;
+            Ok(())
+        })
+        .map_err(|error| error.to_string())?;
+        let (requests, bytes) = written;
+        files.push(BatchFile {
+            path,
+            requests,
+            bytes,
+        });
+    }
+    Ok(files)
+}
+
+/// Writes lines until the file is full; gives requests and bytes.
+fn fill(
+    sweep: &Sweep,
+    model: &dyn BatchModel,
+    rest: &mut std::iter::Peekable<std::slice::Iter<'_, Place>>,
+    out: &mut BufWriter<&File>,
+) -> Result<(usize, usize), String> {
+    let (mut requests, mut bytes) = (0, 0);
+    while let Some(place) = rest.peek() {
+        let Some(instance) = composed(sweep, **place)? else {
+            rest.next();
+            continue;
+        };
+        let line = model.line(&custom_id(sweep, &instance), &request(sweep, &instance));
+        let line = format!("{line}\n");
+        let full = requests == MOST_REQUESTS || bytes + line.len() > MOST_BYTES;
+        if full && requests > 0 {
+            break;
+        }
+        out.write_all(line.as_bytes())
+            .map_err(|error| output::reason(&error))?;
+        requests += 1;
+        bytes += line.len();
+        rest.next();
+    }
+    Ok((requests, bytes))
+}
+
+/// The instance, if its prompt fits the model.
+fn composed(sweep: &Sweep, place: Place) -> Result<Option<Instance>, String> {
+    let instance = sweep.space().instance(place);
+    let instance = instance.map_err(|error| error.to_string())?;
+    let fits = |instance: &Instance| {
+        let tokens = crate::model::tokens::estimate_prompt(&instance.prompt);
+        sweep.room().fits(tokens)
+    };
+    Ok(instance.filter(fits))
+}
+
+fn request(sweep: &Sweep, instance: &Instance) -> ChatRequest {
+    ChatRequest {
+        prompt: instance.prompt.clone(),
+        form: instance.shape.clone().into(),
+        sampling: sweep.sampling.clone(),
+    }
+}
+
+/// The id of a request: made from dataset, question, condition, model, sampling and prompt. 39 characters.
+fn custom_id(sweep: &Sweep, instance: &Instance) -> String {
+    let mut hasher = Sha256::new();
+    let condition = serde_json::to_string(&instance.condition).unwrap_or_default();
+    let sampling = serde_json::to_string(&sweep.sampling).unwrap_or_default();
+    for part in [
+        sweep.dataset.fingerprint.as_str(),
+        &instance.question.id,
+        &condition,
+        &sweep.model.identity().name,
+        &sampling,
+        &instance.prompt.system,
+        &instance.prompt.user,
+    ] {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    let digest = hasher.finalize();
+    let hex: String = digest
+        .iter()
+        .take(15)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    format!("medrgb-1-{hex}")
+}
+
+/// Reads output and error files of the provider and stores the replies in the sweep's run. `places` are all
+/// instances of the sweep, `todo` those without a reply.
+///
+/// # Errors
+/// One sentence: a file that can't be read, a reply that can't be stored.
+pub fn read(
+    sweep: &Sweep,
+    places: &[Place],
+    todo: &[Place],
+    files: &[PathBuf],
+    store: &Store,
+) -> Result<BatchRead, String> {
+    let model = batching(sweep)?;
+    let mut open: HashSet<Place> = todo.iter().copied().collect();
+    let mut by_id: HashMap<String, Place> = HashMap::with_capacity(places.len());
+    for place in places {
+        if let Some(instance) = composed(sweep, *place)? {
+            by_id.insert(custom_id(sweep, &instance), *place);
+        }
+    }
+    let mut found = BatchRead::default();
+    for path in files {
+        let file = File::open(path)
+            .map_err(|error| format!("{} can't be read: {error}", path.display()))?;
+        let mut reader = BufReader::new(file);
+        let mut line = Vec::new();
+        let mut number = 0;
+        loop {
+            line.clear();
+            let mut limited = std::io::Read::take(&mut reader, LONGEST_LINE);
+            let count = limited
+                .read_until(b'\n', &mut line)
+                .map_err(|error| format!("{} can't be read on: {error}", path.display()))?;
+            if count == 0 {
+                break;
+            }
+            number += 1;
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let answer: Value = match serde_json::from_slice(&line) {
+                Ok(answer) => answer,
+                Err(error) => {
+                    let why = crate::domain::plain::json_reason(&error);
+                    found.problem(format!("{} line {number}: no JSON: {why}", path.display()));
+                    continue;
+                }
+            };
+            let id = answer["custom_id"].as_str().unwrap_or_default();
+            match by_id.get(id) {
+                None => found.unknown += 1,
+                Some(place) if !open.contains(place) => found.already_there += 1,
+                Some(place) => {
+                    if stored(sweep, model, *place, &answer, store, &mut found)? {
+                        open.remove(place);
+                    }
+                }
+            }
+        }
+    }
+    if found.unknown > 0 && found.replies + found.failures + found.already_there == 0 {
+        return Err(format!(
+            "none of the {} answers belongs to this sweep: dataset, grid, model, sampling and prompts must be those that the batch was written with (run \"{}\")",
+            found.unknown,
+            short(&sweep.run)
+        ));
+    }
+    Ok(found)
+}
+
+/// Stores an answer; true where it counts as a reply.
+fn stored(
+    sweep: &Sweep,
+    model: &dyn BatchModel,
+    place: Place,
+    answer: &Value,
+    store: &Store,
+    found: &mut BatchRead,
+) -> Result<bool, String> {
+    let Some(instance) = composed(sweep, place)? else {
+        return Ok(false);
+    };
+    let result = model.reply_of_line(answer);
+    let request = AskRequest {
+        instance,
+        dataset: (
+            sweep.dataset.name.clone(),
+            sweep.dataset.fingerprint.clone(),
+        ),
+        model: std::sync::Arc::clone(&sweep.model),
+        sampling: sweep.sampling.clone(),
+        run: sweep.run.clone(),
+        store: None,
+    };
+    let record = keep(Some(store), record(&request, &result))?;
+    let outcome = record.parsed.as_ref().map(|parsed| parsed.outcome);
+    match (is_counted_reply(outcome), outcome) {
+        (true, _) => found.replies += 1,
+        (false, Some(_)) => found.broken += 1,
+        (false, None) => found.failures += 1,
+    }
+    Ok(is_counted_reply(outcome))
+}
+
+impl BatchRead {
+    fn problem(&mut self, sentence: String) {
+        self.problem_count += 1;
+        if self.problems.len() < MOST_PROBLEMS {
+            self.problems.push(sentence);
+        }
+    }
+}
