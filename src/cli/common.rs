@@ -13,6 +13,7 @@ use crate::config::{Config, Paths};
 use crate::data::prompts;
 use crate::domain::prompt::Templates;
 use crate::model::{FailureKind, ModelError};
+use crate::retrieval::encoders;
 
 /// Settings and folders of this process.
 #[derive(Debug, Clone)]
@@ -34,6 +35,7 @@ impl Environment {
         let paths = settings::paths(&variable)?;
         let folder = std::env::current_dir().unwrap_or_default();
         let settings = settings::load(&paths, &folder, &variable)?;
+        encoders::keep_kernels_under(paths.cache.join("kernels"));
         Ok(Environment {
             config: settings.config.clone(),
             paths,

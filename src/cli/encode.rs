@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use medrgb_encoder::Input;
+use medrgb_encoder::{Input, OpenOptions, Precision};
 use serde::Deserialize;
 
 use crate::cli::Failure;
@@ -35,6 +35,9 @@ pub struct Args {
     /// Where the encoder runs.
     #[arg(long, value_enum)]
     pub backend: Option<Backend>,
+    /// How a GPU keeps numbers; the processor always computes in f32.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub precision: Numbers,
     /// Longest input in tokens; without it the encoder's own limit.
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<usize>,
@@ -47,6 +50,30 @@ pub enum Kind {
     Query,
     /// Documents: lines {"title","content"}, encoded as the encoder wants a pair, or {"text"}
     Article,
+}
+
+/// `--precision`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Numbers {
+    /// Half precision where the GPU has it
+    Auto,
+    /// 32-bit floats
+    F32,
+    /// 16-bit floats
+    F16,
+    /// bfloat16
+    Bf16,
+}
+
+impl From<Numbers> for Precision {
+    fn from(numbers: Numbers) -> Precision {
+        match numbers {
+            Numbers::Auto => Precision::Auto,
+            Numbers::F32 => Precision::F32,
+            Numbers::F16 => Precision::F16,
+            Numbers::Bf16 => Precision::Bf16,
+        }
+    }
 }
 
 /// A line of the input.
@@ -111,7 +138,12 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         ));
     }
     let backend = encoder::backend(args.backend, environment)?;
-    let encoder = encoders::open(folder, backend, args.max_tokens).map_err(Failure::failed)?;
+    let options = OpenOptions {
+        max_tokens: args.max_tokens,
+        precision: args.precision.into(),
+        ..encoders::options(backend)
+    };
+    let encoder = encoders::open_with(folder, &options).map_err(Failure::failed)?;
     for text in &encoder.info().notes {
         note(text);
     }

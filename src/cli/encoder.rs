@@ -1,6 +1,6 @@
 //! Which encoder and backend a command uses.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use medrgb_encoder::BackendChoice;
@@ -63,6 +63,36 @@ pub fn folders(
     resolve(wanted, &environment.paths.cache)
 }
 
+/// The folder of a cross-encoder.
+///
+/// # Errors
+/// When what is named is no cross-encoder that is here.
+pub fn cross_encoder(wanted: &str, environment: &Environment) -> Result<PathBuf, Failure> {
+    resolve_cross(wanted, &environment.paths.cache)
+}
+
+fn resolve_cross(wanted: &str, cache: &Path) -> Result<PathBuf, Failure> {
+    if let Some(folder) = registry::cross_encoder_folder(wanted, cache) {
+        return Ok(folder);
+    }
+    let purpose = registry::find(wanted).map(|entry| entry.purpose);
+    Err(Failure::Failed(match purpose {
+        Some(Purpose::CrossEncoder) => format!(
+            "the cross-encoder {wanted} is not here; fetch it with `medrgb models pull {wanted}`, or give the folder that holds its config.json"
+        ),
+        Some(other) => format!(
+            "{wanted} is no cross-encoder but a model for {}; name {}, or the folder that holds a cross-encoder's config.json",
+            other.name(),
+            registry::MEDCPT_CROSS
+        ),
+        None => format!(
+            "the cross-encoder \"{}\" is not here: give the folder that holds its config.json, or fetch one with `medrgb models pull {}`",
+            short(wanted),
+            registry::MEDCPT_CROSS
+        ),
+    }))
+}
+
 /// What the registry finds on this machine; `auto` may find nothing.
 fn resolve(wanted: &str, cache: &Path) -> Result<Option<EncoderFolders>, Failure> {
     match registry::encoder_folders(wanted, cache) {
@@ -76,7 +106,7 @@ fn resolve(wanted: &str, cache: &Path) -> Result<Option<EncoderFolders>, Failure
         None if wanted == "auto" => Ok(None),
         None if registry::find(wanted).is_some_and(|entry| entry.purpose != Purpose::Encoder) => {
             Err(Failure::Failed(format!(
-                "{wanted} is a chat model and no encoder; name an encoder (`medrgb models list` says which there are), or the folder that holds its config.json"
+                "{wanted} is a model of another kind and no encoder; name an encoder (`medrgb models list` says which there are), or the folder that holds its config.json"
             )))
         }
         None => Err(Failure::Failed(format!(
@@ -107,6 +137,24 @@ mod tests {
         let message = resolve(registry::DEFAULT_CHAT, folder.path())
             .unwrap_err()
             .to_string();
-        assert!(message.contains("is a chat model"), "{message}");
+        assert!(message.contains("and no encoder"), "{message}");
+    }
+
+    #[test]
+    fn a_cross_encoder_is_a_folder_or_says_how_to_get_one() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("config.json"), "{}").unwrap();
+        let path = folder.path().to_str().unwrap();
+        assert_eq!(resolve_cross(path, folder.path()).unwrap(), folder.path());
+        for (wanted, part) in [
+            ("no-such", "models pull medcpt-cross"),
+            (registry::MEDCPT_CROSS, "models pull medcpt-cross"),
+            (registry::STAND_IN_ENCODER, "is no cross-encoder"),
+        ] {
+            let message = resolve_cross(wanted, folder.path())
+                .unwrap_err()
+                .to_string();
+            assert!(message.contains(part), "{message}");
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::model::fetch::{
     self, FetchError, Fetched, HubCaches, Progress, Settings, Verified, locate, origin,
 };
 use crate::model::registry::{
-    self, DEFAULT_CHAT, MEDCPT, MODELS, ModelEntry, STAND_IN_ENCODER, find,
+    self, DEFAULT_CHAT, MEDCPT, MEDCPT_CROSS, MODELS, ModelEntry, STAND_IN_ENCODER, find,
 };
 
 mod check_values;
@@ -54,8 +54,8 @@ enum Action {
         /// A name from `models list`.
         name: String,
     },
-    /// Check the files of a model against their published hashes, and MedCPT's vectors against its
-    /// published examples.
+    /// Check the files of a model against their published hashes, and MedCPT's vectors and logits against
+    /// its published examples.
     Verify {
         /// A name from `models list`; `medcpt` is both of its encoders.
         name: String,
@@ -402,7 +402,7 @@ fn judge(entry: &'static ModelEntry, files: Vec<Verified>, place: &Path) -> Repo
             ),
             None => format!("{} is missing; pull again", bad.file),
         };
-    } else if MEDCPT.contains(&entry.name) {
+    } else if MEDCPT.contains(&entry.name) || entry.name == MEDCPT_CROSS {
         match check_values::check(entry.name, place) {
             Ok(outcome) => {
                 report.largest_difference = Some(outcome.largest_difference);

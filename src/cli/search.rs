@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use medrgb_encoder::CrossEncoder;
 use serde::Serialize;
 
 use crate::cli::Failure;
@@ -16,7 +17,7 @@ use crate::domain::text::{clean, collapse};
 use crate::retrieval::remote::Address;
 use crate::retrieval::{
     CorpusDocument, EncoderFolders, EncoderSummary, Found, Hit, Method, NO_ENCODER, Retriever,
-    Search, SearchTiming,
+    Search, SearchTiming, rerank,
 };
 
 /// Arguments of `medrgb search`.
@@ -43,6 +44,12 @@ pub struct Args {
     /// Where the encoder runs.
     #[arg(long, value_enum)]
     pub backend: Option<Backend>,
+    /// Read the best hits anew with a cross-encoder: a name (medcpt-cross) or a folder.
+    #[arg(long, value_name = "NAME|FOLDER")]
+    pub rerank: Option<String>,
+    /// How many hits the cross-encoder reads; at least K.
+    #[arg(long, value_name = "N", default_value_t = rerank::DEFAULT_DEPTH, requires = "rerank")]
+    pub rerank_depth: usize,
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -88,6 +95,24 @@ struct Output<'a> {
     documents: usize,
     /// recall@10 of the index against the exact scan, measured when it was built.
     recall_at_10: Option<f64>,
+    /// Only with `--rerank`: the scores of the hits are then the cross-encoder's logits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rerank: Option<RerankOutput>,
+}
+
+/// What a cross-encoder did.
+#[derive(Debug, Serialize)]
+struct RerankOutput {
+    /// The cross-encoder's name.
+    model: String,
+    weights_sha256: String,
+    backend: String,
+    /// Hits that it read.
+    depth: usize,
+    /// Milliseconds.
+    ms: f64,
+    /// For each hit the rank it had before.
+    ranks_before: Vec<usize>,
 }
 
 /// Runs the command.
@@ -112,13 +137,20 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     }
     .map_err(Failure::failed)?;
     let (method, folders) = plan(args.retriever, args.encoder.as_deref(), environment)?;
+    let cross = cross_encoder(&args, environment)?;
     let retriever = build(
         documents(&dataset),
         folders.as_ref(),
         args.backend,
         environment,
     )?;
-    answer(&args, method, &*retriever, Some(&dataset.name))
+    answer(
+        &args,
+        method,
+        &*retriever,
+        Some(&dataset.name),
+        cross.as_ref(),
+    )
 }
 
 /// Searches indexes that are named instead of a dataset.
@@ -126,6 +158,7 @@ fn search_index(args: &Args, environment: &Environment) -> Result<(), Failure> {
     for url in args.index.iter().filter(|name| Address::is_remote(name)) {
         remote::warn(url);
     }
+    let cross = cross_encoder(args, environment)?;
     let (searched, method) = open_index(
         &args.index,
         args.retriever.map(Method::from),
@@ -137,7 +170,7 @@ fn search_index(args: &Args, environment: &Environment) -> Result<(), Failure> {
     if let (Some(_), Some(notice)) = (info.encoder, info.notice) {
         note(&notice);
     }
-    answer(args, method, &*searched, None)
+    answer(args, method, &*searched, None, cross.as_ref())
 }
 
 /// Opens what `--index` names: index folders, searched as one, or a remote index. Prints nothing.
@@ -173,10 +206,19 @@ fn answer(
     method: Method,
     searched: &dyn Search,
     dataset: Option<&str>,
+    cross: Option<&CrossEncoder>,
 ) -> Result<(), Failure> {
+    let depth = match cross {
+        Some(_) => args.rerank_depth.max(args.k),
+        None => args.k,
+    };
     let found = searched
-        .search(&args.query, method, args.k)
+        .search(&args.query, method, depth)
         .map_err(Failure::failed)?;
+    let (found, rerank) = match cross {
+        Some(cross) => reorder(args, cross, found)?,
+        None => (found, None),
+    };
     if !args.json {
         return print_text(&found);
     }
@@ -191,6 +233,7 @@ fn answer(
         index: &args.index,
         documents: info.documents,
         recall_at_10: info.recall_at_10,
+        rerank,
     })
 }
 
@@ -258,6 +301,45 @@ pub(super) fn build(
         note(&notice);
     }
     Ok(retriever)
+}
+
+/// The cross-encoder of `--rerank`, opened before anything slow is done.
+fn cross_encoder(args: &Args, environment: &Environment) -> Result<Option<CrossEncoder>, Failure> {
+    let Some(wanted) = &args.rerank else {
+        return Ok(None);
+    };
+    if args.rerank_depth == 0 {
+        return Err(Failure::Usage("--rerank-depth must be at least 1".into()));
+    }
+    let folder = encoder::cross_encoder(wanted, environment)?;
+    let backend = encoder::backend(args.backend, environment)?;
+    let cross = rerank::open(&folder, backend).map_err(Failure::failed)?;
+    for text in &cross.info().notes {
+        note(text);
+    }
+    Ok(Some(cross))
+}
+
+fn reorder(
+    args: &Args,
+    cross: &CrossEncoder,
+    found: Found,
+) -> Result<(Found, Option<RerankOutput>), Failure> {
+    let line = Line::new();
+    let depth = found.hits.len();
+    let reranked = rerank::rerank(found, &args.query, cross, args.k, &mut |done, total| {
+        line.at("reranking", done, total)
+    })
+    .map_err(Failure::failed)?;
+    let output = RerankOutput {
+        model: cross.info().name.clone(),
+        weights_sha256: cross.info().weights_sha256.clone(),
+        backend: cross.backend().description,
+        depth,
+        ms: reranked.ms,
+        ranks_before: reranked.ranks_before,
+    };
+    Ok((reranked.found, Some(output)))
 }
 
 fn print_text(found: &Found) -> Result<(), Failure> {

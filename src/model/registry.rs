@@ -91,6 +91,9 @@ pub const DEFAULT_CHAT: &str = "qwen2.5-coder-0.5b";
 /// The two encoders of MedCPT, fetched together under the name `medcpt`.
 pub const MEDCPT: [&str; 2] = ["medcpt-query", "medcpt-article"];
 
+/// MedCPT's re-ranker.
+pub const MEDCPT_CROSS: &str = "medcpt-cross";
+
 /// The encoder used while MedCPT is not there.
 pub const STAND_IN_ENCODER: &str = "minilm-l6";
 
@@ -251,7 +254,7 @@ pub const MODELS: &[ModelEntry] = &[
         about: "MedCPT's encoder of articles",
     },
     ModelEntry {
-        name: "medcpt-cross",
+        name: MEDCPT_CROSS,
         purpose: Purpose::CrossEncoder,
         files: MEDCPT_FILES,
         hub: Some("ncbi/MedCPT-Cross-Encoder"),
@@ -382,6 +385,21 @@ pub fn encoder_folders(name_or_path: &str, cache: &Path) -> Option<EncoderFolder
             Some(entry) => single(entry, &models),
             None => folders_at(Path::new(name)),
         },
+    }
+}
+
+/// Where a cross-encoder lies on this machine: a name of the table, or a folder. `None` where it is not here
+/// or is none.
+pub fn cross_encoder_folder(name_or_path: &str, cache: &Path) -> Option<PathBuf> {
+    match find(name_or_path) {
+        Some(entry) if entry.purpose == Purpose::CrossEncoder => {
+            located(entry, &models_dir(cache))
+        }
+        Some(_) => None,
+        None => {
+            let path = Path::new(name_or_path);
+            path.join("config.json").is_file().then(|| path.to_owned())
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use medrgb_encoder::{BackendChoice, Encoder, EncoderError, EncoderInfo, Input, OpenOptions};
 
@@ -19,6 +19,25 @@ pub struct Pair {
     pub article: Arc<Encoder>,
 }
 
+/// Where this process keeps compiled GPU kernels.
+static KERNELS: OnceLock<PathBuf> = OnceLock::new();
+
+/// Keeps kernels that GPUs compile at their first use under `folder`; the first folder given counts, as GPUs
+/// read it once per process.
+pub fn keep_kernels_under(folder: PathBuf) {
+    // A second one changes nothing, as said.
+    let _ = KERNELS.set(folder);
+}
+
+/// Options for this backend, with the process's folder for kernels.
+pub fn options(backend: BackendChoice) -> OpenOptions {
+    OpenOptions {
+        backend,
+        kernel_cache: KERNELS.get().cloned(),
+        ..OpenOptions::default()
+    }
+}
+
 /// Opens an encoder folder.
 ///
 /// # Errors
@@ -29,11 +48,18 @@ pub fn open(
     max_tokens: Option<usize>,
 ) -> Result<Encoder, RetrievalError> {
     let options = OpenOptions {
-        backend,
         max_tokens,
-        ..OpenOptions::default()
+        ..options(backend)
     };
-    Encoder::open(folder, &options)
+    open_with(folder, &options)
+}
+
+/// Opens an encoder folder with these options.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with(folder: &Path, options: &OpenOptions) -> Result<Encoder, RetrievalError> {
+    Encoder::open(folder, options)
         .map_err(|error| RetrievalError(format!("the encoder can't be opened: {error}")))
 }
 

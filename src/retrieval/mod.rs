@@ -11,6 +11,7 @@ pub mod lexical;
 pub mod map;
 pub mod npy;
 pub mod remote;
+pub mod rerank;
 pub mod vector;
 
 mod checkpoint;

@@ -17,7 +17,8 @@ const ALLOW_SOFTWARE: &str = "MEDRGB_ALLOW_SOFTWARE_GPU";
 /// The backend a caller asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BackendChoice {
-    /// CUDA, else a hardware GPU through wgpu, else the CPU.
+    /// CUDA, else a hardware GPU through wgpu, else the CPU; a few texts go to the CPU until the GPU is
+    /// ready.
     #[default]
     Auto,
     /// NVIDIA GPUs through CUDA, or an error.
@@ -50,6 +51,47 @@ impl FromStr for BackendChoice {
             "cpu" => Ok(Self::Cpu),
             other => Err(EncoderError::Option(format!(
                 "\"{other}\" is no backend; choose auto, cuda, wgpu or cpu"
+            ))),
+        }
+    }
+}
+
+/// How numbers are kept on a GPU. The processor always computes in `f32`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// Half precision where the GPU has it: 16-bit floats, else bfloat16, else 32 bits.
+    #[default]
+    Auto,
+    /// 32 bits.
+    F32,
+    /// IEEE half precision: 11 bits of precision, up to 65,504.
+    F16,
+    /// bfloat16: 8 bits of precision, range of `f32`.
+    Bf16,
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Auto => "auto",
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+        })
+    }
+}
+
+impl FromStr for Precision {
+    type Err = EncoderError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "f32" => Ok(Self::F32),
+            "f16" => Ok(Self::F16),
+            "bf16" => Ok(Self::Bf16),
+            other => Err(EncoderError::Option(format!(
+                "\"{other}\" is no precision; choose auto, f32, f16 or bf16"
             ))),
         }
     }
@@ -181,7 +223,7 @@ fn cpu() -> Found {
             description: format!(
                 "processor, {cores} {}, {}",
                 if cores == 1 { "core" } else { "cores" },
-                crate::kernels::instruction_set()
+                crate::kernels::instruction_set().name()
             ),
         },
         device: Device::Cpu,
@@ -330,6 +372,18 @@ mod tests {
         ] {
             assert_eq!(choice.to_string().parse::<BackendChoice>().unwrap(), choice);
         }
+        for precision in [
+            Precision::Auto,
+            Precision::F32,
+            Precision::F16,
+            Precision::Bf16,
+        ] {
+            assert_eq!(
+                precision.to_string().parse::<Precision>().unwrap(),
+                precision
+            );
+        }
+        assert!("f8".parse::<Precision>().is_err());
         let error = "tpu".parse::<BackendChoice>().unwrap_err();
         assert_eq!(
             error.to_string(),

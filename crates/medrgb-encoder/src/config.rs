@@ -9,6 +9,15 @@ use crate::error::EncoderError;
 /// Sizes above this are taken for damage: they would only end in a failed allocation.
 const LARGEST: u64 = 1 << 24;
 
+/// What a model is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Vectors of texts.
+    Embed,
+    /// Scores of pairs: `BertForSequenceClassification`.
+    Score,
+}
+
 /// The sizes and settings of a BERT encoder, checked against one another.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Config {
@@ -34,7 +43,7 @@ pub(crate) struct Config {
 
 impl Config {
     /// Reads and checks `folder/config.json`.
-    pub(crate) fn read(folder: &Path) -> Result<Self, EncoderError> {
+    pub(crate) fn read(folder: &Path, purpose: Purpose) -> Result<Self, EncoderError> {
         let file = folder.join("config.json");
         if !file.is_file() {
             return Err(EncoderError::Missing {
@@ -42,7 +51,7 @@ impl Config {
                 what: "config.json",
             });
         }
-        Fields::read(file)?.config()
+        Fields::read(file)?.config(purpose)
     }
 }
 
@@ -74,8 +83,8 @@ impl Fields {
         Ok(Self { file, map })
     }
 
-    fn config(&self) -> Result<Config, EncoderError> {
-        self.check_kind()?;
+    fn config(&self, purpose: Purpose) -> Result<Config, EncoderError> {
+        self.check_kind(purpose)?;
         let config = Config {
             hidden: self.size("hidden_size")?,
             inner: self.size("intermediate_size")?,
@@ -99,28 +108,39 @@ impl Fields {
         Ok(config)
     }
 
-    /// Refuses models whose forward pass is not BERT's, and heads that give no embedding.
-    fn check_kind(&self) -> Result<(), EncoderError> {
+    /// Refuses models whose forward pass is not BERT's, and heads that do not serve the purpose.
+    fn check_kind(&self, purpose: Purpose) -> Result<(), EncoderError> {
         self.expect("model_type", "bert", true)?;
         self.expect("hidden_act", "gelu", false)?;
         self.expect("position_embedding_type", "absolute", false)?;
-        let classifier = self
+        let architectures: Vec<&str> = self
             .map
             .get("architectures")
             .and_then(Value::as_array)
             .into_iter()
             .flatten()
             .filter_map(Value::as_str)
+            .collect();
+        let classifier = architectures
+            .iter()
             .find(|name| name.contains("ForSequenceClassification"));
-        match classifier {
-            Some(name) => Err(EncoderError::unsupported(
+        match (purpose, classifier) {
+            (Purpose::Embed, Some(name)) => Err(EncoderError::unsupported(
                 &self.file,
                 format!(
                     "{name} is a cross-encoder that scores pairs and gives no embeddings; \
                      use a query or article encoder"
                 ),
             )),
-            None => Ok(()),
+            (Purpose::Score, None) if !architectures.is_empty() => Err(EncoderError::unsupported(
+                &self.file,
+                format!(
+                    "{} is no cross-encoder; use a BertForSequenceClassification with one output, \
+                     such as MedCPT-Cross-Encoder",
+                    architectures.join(", ")
+                ),
+            )),
+            _ => Ok(()),
         }
     }
 

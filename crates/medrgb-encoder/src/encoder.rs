@@ -2,26 +2,30 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::backend::{BackendChoice, BackendInfo, Found, candidates};
-use crate::config::Config;
+use crate::backend::{BackendChoice, BackendInfo, Precision};
+use crate::config::{Config, Purpose};
 use crate::error::EncoderError;
+use crate::pipeline::Pipeline;
 use crate::pooling::{Pooling, Recipe, base_folder, recipe};
-use crate::run::{self, Runner};
 use crate::tokens::{TokenIds, Tokens};
-use crate::weights::{Weights, sha256};
-
-/// Inputs per call to the tokenizer, between which the caller is asked whether to go on.
-const TOKENIZE_AT_ONCE: usize = 256;
+use crate::weights::Weights;
 
 /// How to open an encoder; everything left out comes from its folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Where to compute.
     pub backend: BackendChoice,
+    /// How numbers are kept on a GPU; the processor always computes in `f32`.
+    pub precision: Precision,
+    /// Folder for the kernels that CUDA compiles at its first use, so that later starts take seconds
+    /// instead of minutes. The first folder given in a process counts.
+    pub kernel_cache: Option<PathBuf>,
+    /// Threads on the processor; without it one per core.
+    pub threads: Option<usize>,
     /// Longest input in tokens, special ones included.
     pub max_tokens: Option<usize>,
     /// How to make one vector of many.
@@ -42,6 +46,16 @@ pub enum Input<'a> {
         /// May be empty.
         content: &'a str,
     },
+}
+
+impl Input<'_> {
+    /// Its length in bytes, a measure of its length in tokens.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Query(text) => text.len(),
+            Self::Article { title, content } => title.len() + content.len(),
+        }
+    }
 }
 
 /// What was opened, for people and for manifests.
@@ -112,7 +126,7 @@ impl Embeddings {
 /// Where the time went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Timing {
-    /// Making word pieces.
+    /// Making word pieces, as far as it was waited for.
     pub tokenize: Duration,
     /// Computing vectors.
     pub encode: Duration,
@@ -130,8 +144,7 @@ pub struct Progress {
 /// An encoder ready to use; can be shared among threads.
 pub struct Encoder {
     info: EncoderInfo,
-    tokens: Tokens,
-    runner: Box<dyn Runner>,
+    pipeline: Pipeline,
 }
 
 impl std::fmt::Debug for Encoder {
@@ -145,7 +158,9 @@ impl std::fmt::Debug for Encoder {
 impl Encoder {
     /// Opens the encoder in `folder`.
     ///
-    /// With [`BackendChoice::Auto`], a GPU that fails is passed over with a note.
+    /// With [`BackendChoice::Auto`] and a GPU the encoder can be used at once: the GPU gets ready in the
+    /// background, and until then a few texts at a time are encoded on the processor. A GPU that fails is
+    /// passed over.
     ///
     /// # Errors
     /// One sentence about the file, setting or device at fault.
@@ -153,31 +168,32 @@ impl Encoder {
         if !folder.is_dir() {
             return Err(EncoderError::NoFolder(folder.to_path_buf()));
         }
-        let config = Config::read(&base_folder(folder)?)?;
-        let mut recipe = recipe(folder, &config, options)?;
+        let config = Config::read(&base_folder(folder)?, Purpose::Embed)?;
+        let recipe = recipe(folder, &config, options)?;
         let tokens = Tokens::open(&recipe, &config)?;
         let mut weights = Weights::open(&recipe.base)?;
-        let path = weights.path().to_path_buf();
-        // Hashing takes as long as loading: do both at once.
-        let (loaded, hash) = std::thread::scope(|scope| {
-            let hash = scope.spawn(|| sha256(&path));
-            (
-                load(options.backend, &mut weights, &config, &mut recipe),
-                hash.join(),
-            )
-        });
-        let (found, runner) = loaded?;
-        let weights_sha256 = hash.unwrap_or_else(|_| sha256(&path))?;
+        let opened = Pipeline::open(tokens, &mut weights, &config, &recipe, options)?;
         Ok(Self {
-            info: info(folder, config, recipe, found.info, weights_sha256),
-            tokens,
-            runner,
+            info: info(
+                folder,
+                config,
+                recipe,
+                opened.notes,
+                &opened.pipeline,
+                opened.sha256,
+            ),
+            pipeline: opened.pipeline,
         })
     }
 
-    /// What was opened.
+    /// What was opened; the backend is the one at the time of opening.
     pub fn info(&self) -> &EncoderInfo {
         &self.info
+    }
+
+    /// Where it computes now: the processor until a GPU chosen by itself is ready.
+    pub fn backend(&self) -> BackendInfo {
+        self.pipeline.backend()
     }
 
     /// The word pieces of `inputs`, cut to the token limit, without padding.
@@ -185,7 +201,7 @@ impl Encoder {
     /// # Errors
     /// If the tokenizer fails or does not belong to the model.
     pub fn tokenize(&self, inputs: &[Input<'_>]) -> Result<Vec<TokenIds>, EncoderError> {
-        self.tokens.encode(inputs)
+        self.pipeline.tokens.encode(inputs)
     }
 
     /// The vectors of `inputs`, in their order.
@@ -200,89 +216,26 @@ impl Encoder {
         inputs: &[Input<'_>],
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<(Embeddings, Timing), EncoderError> {
-        let total = inputs.len();
-        let began = Instant::now();
-        let mut tokens = Vec::with_capacity(total);
-        for some in inputs.chunks(TOKENIZE_AT_ONCE) {
-            if progress(Progress { done: 0, total }).is_break() {
-                return Err(EncoderError::Cancelled);
+        let dim = self.info.dim;
+        let mut data = vec![0f32; inputs.len() * dim];
+        let timing = self.pipeline.rows(inputs, progress, &mut |at, row| {
+            let out = &mut data[at * dim..(at + 1) * dim];
+            out.copy_from_slice(row);
+            if self.info.normalized {
+                normalize(out);
             }
-            tokens.extend(self.tokens.encode(some)?);
-        }
-        let tokenize = began.elapsed();
-        let data = self.run(&tokens, progress)?;
-        let timing = Timing {
-            tokenize,
-            encode: began.elapsed() - tokenize,
-        };
-        Ok((
-            Embeddings {
-                dim: self.info.dim,
-                data,
-            },
-            timing,
-        ))
-    }
-
-    /// All vectors of `tokens` in order, row-major.
-    fn run(
-        &self,
-        tokens: &[TokenIds],
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-    ) -> Result<Vec<f32>, EncoderError> {
-        let (dim, total) = (self.info.dim, tokens.len());
-        let mut data = vec![0f32; total * dim];
-        let mut done = 0;
-        self.runner.run(tokens, &mut |which, rows| {
-            for (i, row) in which.iter().zip(rows.chunks_exact(dim)) {
-                let out = &mut data[i * dim..(i + 1) * dim];
-                out.copy_from_slice(row);
-                if self.info.normalized {
-                    normalize(out);
-                }
-                done += 1;
-            }
-            progress(Progress { done, total })
         })?;
-        if done == total {
-            Ok(data)
-        } else {
-            Err(EncoderError::Device {
-                backend: self.info.backend.backend,
-                reason: format!("{done} of {total} vectors came back"),
-            })
-        }
+        Ok((Embeddings { dim, data }, timing))
     }
 }
 
-/// Loads onto the first candidate that works; those that do not become notes.
-fn load(
-    choice: BackendChoice,
-    weights: &mut Weights,
-    config: &Config,
-    recipe: &mut Recipe,
-) -> Result<(Found, Box<dyn Runner>), EncoderError> {
-    let mut failed = EncoderError::Option("no backend is left to try".to_owned());
-    for found in candidates(choice)? {
-        match run::load(&found, weights, config, recipe.pooling) {
-            Ok(runner) => return Ok((found, runner)),
-            Err(error @ EncoderError::Device { .. }) => {
-                recipe
-                    .notes
-                    .push(format!("{error}; another backend was tried"));
-                failed = error;
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Err(failed)
-}
-
-fn info(
+/// What was opened, put together.
+pub(crate) fn info(
     folder: &Path,
     config: Config,
     recipe: Recipe,
-    backend: BackendInfo,
+    notes: Vec<String>,
+    pipeline: &Pipeline,
     weights_sha256: String,
 ) -> EncoderInfo {
     EncoderInfo {
@@ -295,10 +248,10 @@ fn info(
         normalized: recipe.normalized,
         max_tokens: recipe.max_tokens,
         pair_input: recipe.pair_input,
-        backend,
+        backend: pipeline.backend(),
         weights_sha256,
         folder: folder.to_path_buf(),
-        notes: recipe.notes,
+        notes: recipe.notes.into_iter().chain(notes).collect(),
     }
 }
 

@@ -1,31 +1,26 @@
 //! BERT (Devlin et al. 2019) on any burn backend: embeddings, post-norm transformer layers, pooling.
 
-use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use burn_tensor::backend::Backend;
-use burn_tensor::{Tensor, TensorData};
+use burn_tensor::{FloatDType, Tensor, TensorData};
 
 use crate::batch::Batch;
 use crate::config::Config;
 use crate::error::EncoderError;
-use crate::ops::{Attention, Matrix, Ops};
+use crate::ops::{Attention, Half, Matrix, Ops, Stored};
 use crate::pooling::Pooling;
 use crate::weights::Weights;
-
-/// `x W + b`.
-pub(crate) struct Linear<B: Backend> {
-    /// (inputs, outputs): the transpose of how PyTorch stores it.
-    pub weight: Matrix<B>,
-    /// (outputs).
-    pub bias: Tensor<B, 1>,
-}
 
 /// Layer normalisation.
 pub(crate) struct Norm<B: Backend> {
     pub weight: Tensor<B, 1>,
     pub bias: Tensor<B, 1>,
     pub eps: f32,
+    /// What the result is kept in; weight and bias are in `f32`.
+    #[cfg_attr(not(any(feature = "wgpu", feature = "cuda", test)), allow(dead_code))]
+    pub half: Half,
 }
 
 /// The embedding tables, one row per word piece, segment and position.
@@ -36,25 +31,29 @@ pub(crate) struct Tables<B: Backend> {
     pub norm: Norm<B>,
 }
 
-struct Layer<B: Backend> {
-    queries: Linear<B>,
-    /// Keys and values in one product: (h, 2h).
-    keys_values: Linear<B>,
-    mixed: Linear<B>,
+struct Layer<B: Backend, O: Ops<B>> {
+    /// Queries, keys and values.
+    projections: O::Linear,
+    mixed: O::Linear,
     mixed_norm: Norm<B>,
-    inner: Linear<B>,
-    outer: Linear<B>,
+    inner: O::Linear,
+    outer: O::Linear,
     outer_norm: Norm<B>,
 }
+
+/// Where they are among a layer's projections.
+const QUERIES: Range<usize> = 0..1;
+const KEYS_VALUES: Range<usize> = 1..3;
+const ALL: Range<usize> = 0..3;
 
 /// A loaded encoder on one device of backend `B`, computing with the steps `O`.
 pub(crate) struct Bert<B: Backend, O: Ops<B>> {
     device: B::Device,
     tables: Tables<B>,
-    layers: Vec<Layer<B>>,
+    layers: Vec<Layer<B, O>>,
     heads: usize,
     pooling: Pooling,
-    steps: PhantomData<O>,
+    half: Half,
 }
 
 impl<B: Backend, O: Ops<B>> Bert<B, O> {
@@ -64,15 +63,17 @@ impl<B: Backend, O: Ops<B>> Bert<B, O> {
         config: &Config,
         pooling: Pooling,
         device: B::Device,
+        half: Half,
     ) -> Result<Self, EncoderError> {
         let mut loader = Loader::<B> {
             weights,
             config,
+            half,
             device: &device,
         };
         let tables = loader.tables()?;
         let layers = (0..config.layers)
-            .map(|at| loader.layer(at))
+            .map(|at| loader.layer::<O>(at))
             .collect::<Result<_, _>>()?;
         Ok(Self {
             device,
@@ -80,7 +81,7 @@ impl<B: Backend, O: Ops<B>> Bert<B, O> {
             layers,
             heads: config.heads,
             pooling,
-            steps: PhantomData,
+            half,
         })
     }
 
@@ -103,16 +104,21 @@ impl<B: Backend, O: Ops<B>> Bert<B, O> {
                 batch,
                 mask: mask.clone(),
                 first_only,
+                half: self.half,
             };
             if stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            let mixed = layer.attend::<O>(x, &attention);
+            let mixed = layer.attend(x, &attention);
             if stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            x = layer.feed_forward::<O>(mixed);
+            x = layer.feed_forward(mixed);
         }
+        let x = match self.half {
+            Some(_) => x.cast(FloatDType::F32),
+            None => x,
+        };
         let pooled = match self.pooling {
             Pooling::Cls => x,
             Pooling::Mean => O::mean_rows(x, batch),
@@ -124,20 +130,21 @@ impl<B: Backend, O: Ops<B>> Bert<B, O> {
     }
 }
 
-impl<B: Backend> Layer<B> {
-    fn attend<O: Ops<B>>(&self, x: Matrix<B>, attention: &Attention<'_, B>) -> Matrix<B> {
-        let keys_values = O::linear(x.clone(), &self.keys_values);
-        let x = if attention.first_only {
-            O::first_rows(x, attention.batch)
-        } else {
-            x
-        };
-        let queries = O::linear(x.clone(), &self.queries);
-        let mixed = O::attention(queries, keys_values, attention);
+impl<B: Backend, O: Ops<B>> Layer<B, O> {
+    fn attend(&self, x: Matrix<B>, attention: &Attention<'_, B>) -> Matrix<B> {
+        if !attention.first_only {
+            let projected = O::linear(x.clone(), &self.projections, ALL);
+            let mixed = O::attention(None, projected, attention);
+            return O::linear_add_norm(mixed, &self.mixed, x, &self.mixed_norm);
+        }
+        let keys_values = O::linear(x.clone(), &self.projections, KEYS_VALUES);
+        let x = O::first_rows(x, attention.batch);
+        let queries = O::linear(x.clone(), &self.projections, QUERIES);
+        let mixed = O::attention(Some(queries), keys_values, attention);
         O::linear_add_norm(mixed, &self.mixed, x, &self.mixed_norm)
     }
 
-    fn feed_forward<O: Ops<B>>(&self, x: Matrix<B>) -> Matrix<B> {
+    fn feed_forward(&self, x: Matrix<B>) -> Matrix<B> {
         let inner = O::linear_gelu(x.clone(), &self.inner);
         O::linear_add_norm(inner, &self.outer, x, &self.outer_norm)
     }
@@ -148,6 +155,7 @@ struct Loader<'a, B: Backend> {
     weights: &'a mut Weights,
     config: &'a Config,
     device: &'a B::Device,
+    half: Half,
 }
 
 impl<B: Backend> Loader<'_, B> {
@@ -166,18 +174,17 @@ impl<B: Backend> Loader<'_, B> {
         })
     }
 
-    fn layer(&mut self, at: usize) -> Result<Layer<B>, EncoderError> {
+    fn layer<O: Ops<B>>(&mut self, at: usize) -> Result<Layer<B, O>, EncoderError> {
         let Config { hidden, inner, .. } = *self.config;
         let name = |part: &str| format!("encoder.layer.{at}.{part}");
         let attention = |part: &str| name(&format!("attention.{part}"));
-        let keys = [attention("self.key"), attention("self.value")];
+        let projections = ["self.query", "self.key", "self.value"].map(attention);
         Ok(Layer {
-            queries: self.linear(&[attention("self.query")], hidden, hidden)?,
-            keys_values: self.linear(&keys, hidden, hidden)?,
-            mixed: self.linear(&[attention("output.dense")], hidden, hidden)?,
+            projections: self.linear::<O>(&projections, hidden, hidden)?,
+            mixed: self.linear::<O>(&[attention("output.dense")], hidden, hidden)?,
             mixed_norm: self.norm(&attention("output.LayerNorm"))?,
-            inner: self.linear(&[name("intermediate.dense")], hidden, inner)?,
-            outer: self.linear(&[name("output.dense")], inner, hidden)?,
+            inner: self.linear::<O>(&[name("intermediate.dense")], hidden, inner)?,
+            outer: self.linear::<O>(&[name("output.dense")], inner, hidden)?,
             outer_norm: self.norm(&name("output.LayerNorm"))?,
         })
     }
@@ -188,27 +195,31 @@ impl<B: Backend> Loader<'_, B> {
         Ok(Tensor::from_data(data, self.device))
     }
 
-    /// Layers with the same input side by side: each `name` takes `outputs` columns.
-    fn linear(
+    /// Layers with the same input side by side.
+    fn linear<O: Ops<B>>(
         &mut self,
         names: &[String],
         inputs: usize,
         outputs: usize,
-    ) -> Result<Linear<B>, EncoderError> {
-        let columns = outputs * names.len();
-        let mut weight = vec![0f32; inputs * columns];
-        let mut bias = Vec::with_capacity(columns);
-        for (at, name) in names.iter().enumerate() {
-            let part = self
-                .weights
-                .read(&format!("{name}.weight"), &[outputs, inputs])?;
-            transpose_into(&part, inputs, &mut weight[at * outputs..], columns);
-            bias.extend(self.weights.read(&format!("{name}.bias"), &[outputs])?);
-        }
-        Ok(Linear {
-            weight: Tensor::from_data(TensorData::new(weight, [inputs, columns]), self.device),
-            bias: self.vector(bias),
-        })
+    ) -> Result<O::Linear, EncoderError> {
+        let layers = names
+            .iter()
+            .map(|name| self.stored(name, inputs, outputs))
+            .collect::<Result<_, _>>()?;
+        Ok(O::load(inputs, layers, self.device, self.half))
+    }
+
+    fn stored(
+        &mut self,
+        name: &str,
+        inputs: usize,
+        outputs: usize,
+    ) -> Result<Stored, EncoderError> {
+        let weight = self
+            .weights
+            .read(&format!("{name}.weight"), &[outputs, inputs])?;
+        let bias = self.weights.read(&format!("{name}.bias"), &[outputs])?;
+        Ok((weight, bias))
     }
 
     fn norm(&mut self, name: &str) -> Result<Norm<B>, EncoderError> {
@@ -219,25 +230,12 @@ impl<B: Backend> Loader<'_, B> {
             weight: self.vector(weight),
             bias: self.vector(bias),
             eps: self.config.eps,
+            half: self.half,
         })
     }
 
     fn vector(&self, numbers: Vec<f32>) -> Tensor<B, 1> {
         let n = numbers.len();
         Tensor::from_data(TensorData::new(numbers, [n]), self.device)
-    }
-}
-
-/// Writes the transpose of `from` (o, inputs) to the first o columns of `to` (inputs, columns).
-fn transpose_into(from: &[f32], inputs: usize, to: &mut [f32], columns: usize) {
-    // In blocks, so that both sides stay within the cache.
-    const BLOCK: usize = 32;
-    let outputs = from.len() / inputs;
-    for o in (0..outputs).step_by(BLOCK) {
-        for i in 0..inputs {
-            for o in o..(o + BLOCK).min(outputs) {
-                to[i * columns + o] = from[o * inputs + i];
-            }
-        }
     }
 }

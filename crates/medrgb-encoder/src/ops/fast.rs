@@ -1,12 +1,14 @@
-//! The steps on the processor: products by burn's CPU backend, the rest by our own kernels.
+//! The steps on the processor: numbers in tensors of burn's CPU backend, work done by our own kernels.
+
+use std::ops::Range;
 
 use burn_flex::{Flex, FlexDevice, FlexTensor};
 use burn_tensor::{Tensor, TensorData, TensorPrimitive};
 
-use super::{Attention, Matrix, Ops};
+use super::{Attention, Half, Matrix, Ops, Stored};
 use crate::batch::Batch;
-use crate::kernels::{self, Affine};
-use crate::model::{Linear, Norm, Tables};
+use crate::kernels::{self, Affine, Packed};
+use crate::model::{Norm, Tables};
 
 /// burn's CPU backend with our own kernels; batches must be packed.
 pub(crate) struct Fast;
@@ -23,20 +25,9 @@ impl Fast {
         }
     }
 
-    /// Changes the numbers of `x` in place (they are only copied if someone else holds them too).
-    fn change(x: Matrix<Flex>, f: impl FnOnce(&mut [f32])) -> Matrix<Flex> {
-        let mut x = Self::primitive(x);
-        f(x.storage_mut());
-        Tensor::from_primitive(TensorPrimitive::Float(x))
-    }
-
     fn matrix(rows: Vec<f32>, columns: usize) -> Matrix<Flex> {
         let shape = [rows.len() / columns, columns];
         Tensor::from_data(TensorData::new(rows, shape), &FlexDevice)
-    }
-
-    fn product(x: Matrix<Flex>, linear: &Linear<Flex>) -> Matrix<Flex> {
-        x.matmul(linear.weight.clone())
     }
 }
 
@@ -79,6 +70,13 @@ impl NormNumbers {
 }
 
 impl Ops<Flex> for Fast {
+    type Linear = Packed;
+
+    /// The processor computes in `f32` alone.
+    fn load(inputs: usize, layers: Vec<Stored>, _device: &FlexDevice, _half: Half) -> Packed {
+        Packed::new(inputs, &layers)
+    }
+
     fn embed(tables: &Tables<Flex>, batch: &Batch, _device: &FlexDevice) -> Matrix<Flex> {
         let hidden = tables.words.dims()[1];
         let lists = [
@@ -104,34 +102,26 @@ impl Ops<Flex> for Fast {
         Self::matrix(rows, hidden)
     }
 
-    fn linear(x: Matrix<Flex>, linear: &Linear<Flex>) -> Matrix<Flex> {
-        let bias = Numbers::of(&linear.bias);
-        Self::change(Self::product(x, linear), |rows| {
-            kernels::add_bias(rows, bias.slice())
-        })
+    fn linear(x: Matrix<Flex>, linear: &Packed, layers: Range<usize>) -> Matrix<Flex> {
+        let columns = linear.outputs(layers.clone());
+        Self::matrix(linear.apply(Numbers::of(&x).slice(), layers), columns)
     }
 
-    fn linear_gelu(x: Matrix<Flex>, linear: &Linear<Flex>) -> Matrix<Flex> {
-        let bias = Numbers::of(&linear.bias);
-        Self::change(Self::product(x, linear), |rows| {
-            kernels::bias_gelu(rows, bias.slice())
-        })
+    fn linear_gelu(x: Matrix<Flex>, linear: &Packed) -> Matrix<Flex> {
+        let columns = linear.outputs(0..linear.len());
+        Self::matrix(linear.apply_gelu(Numbers::of(&x).slice()), columns)
     }
 
     fn linear_add_norm(
         x: Matrix<Flex>,
-        linear: &Linear<Flex>,
+        linear: &Packed,
         residual: Matrix<Flex>,
         norm: &Norm<Flex>,
     ) -> Matrix<Flex> {
-        let (bias, residual, norm) = (
-            Numbers::of(&linear.bias),
-            Numbers::of(&residual),
-            NormNumbers::of(norm),
-        );
-        Self::change(Self::product(x, linear), |rows| {
-            kernels::add_norm(rows, bias.slice(), residual.slice(), norm.affine());
-        })
+        let columns = linear.outputs(0..linear.len());
+        let mut rows = linear.apply_add(Numbers::of(&x).slice(), Numbers::of(&residual).slice());
+        kernels::norm(&mut rows, NormNumbers::of(norm).affine());
+        Self::matrix(rows, columns)
     }
 
     fn mask(_batch: &Batch, _device: &FlexDevice) -> Option<Tensor<Flex, 4>> {
@@ -139,20 +129,19 @@ impl Ops<Flex> for Fast {
     }
 
     fn attention(
-        queries: Matrix<Flex>,
-        keys_values: Matrix<Flex>,
+        queries: Option<Matrix<Flex>>,
+        projected: Matrix<Flex>,
         attention: &Attention<'_, Flex>,
     ) -> Matrix<Flex> {
-        let [rows, hidden] = queries.dims();
-        let mut out = vec![0f32; rows * hidden];
+        let hidden = projected.dims()[1] / if queries.is_some() { 2 } else { 3 };
         let heads = kernels::Heads {
             count: attention.heads,
             width: hidden / attention.heads,
             spans: &attention.batch.spans,
-            first_only: attention.first_only,
         };
-        let (queries, keys_values) = (Numbers::of(&queries), Numbers::of(&keys_values));
-        kernels::attention(queries.slice(), keys_values.slice(), &mut out, heads);
+        let queries = queries.as_ref().map(Numbers::of);
+        let queries = queries.as_ref().map(Numbers::slice);
+        let out = kernels::attention(queries, Numbers::of(&projected).slice(), heads);
         Self::matrix(out, hidden)
     }
 

@@ -11,14 +11,13 @@ use std::time::Duration;
 use burn_flex::{Flex, FlexDevice};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use super::{Deliver, Runner};
-use crate::backend::{Backend, cores};
+use super::{Deliver, Place, Runner};
+use crate::backend::{Backend, BackendInfo, cores};
 use crate::batch::{Batch, longest_first, split};
 use crate::config::Config;
 use crate::error::EncoderError;
 use crate::model::Bert;
 use crate::ops::Fast;
-use crate::pooling::Pooling;
 use crate::tokens::TokenIds;
 use crate::weights::Weights;
 
@@ -31,6 +30,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// A model on the processor.
 pub(super) struct Cpu {
     model: Bert<Flex, Fast>,
+    info: BackendInfo,
     /// One pool of one thread per core, for as many batches at once.
     narrow: Vec<ThreadPool>,
     /// One pool with all cores, for fewer batches than cores: one query uses the whole machine.
@@ -51,13 +51,14 @@ struct Work<'a> {
 
 impl Cpu {
     pub(super) fn load(
+        place: &Place,
         weights: &mut Weights,
         config: &Config,
-        pooling: Pooling,
     ) -> Result<Self, EncoderError> {
-        let cores = cores();
+        let cores = place.threads.unwrap_or_else(cores).max(1);
         Ok(Self {
-            model: Bert::load(weights, config, pooling, FlexDevice)?,
+            model: Bert::load(weights, config, place.pooling, FlexDevice, None)?,
+            info: place.found.info.clone(),
             narrow: (0..cores).map(|_| pool(1)).collect::<Result<_, _>>()?,
             wide: pool(cores)?,
         })
@@ -84,6 +85,10 @@ impl Cpu {
 }
 
 impl Runner for Cpu {
+    fn backend(&self) -> BackendInfo {
+        self.info.clone()
+    }
+
     fn run(&self, tokens: &[TokenIds], deliver: Deliver<'_>) -> Result<(), EncoderError> {
         let order = longest_first(tokens);
         let batches = split(&order, tokens, budget(tokens, self.narrow.len()));

@@ -5,17 +5,16 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use burn_tensor::Tensor;
 use burn_tensor::backend::Backend as BurnBackend;
+use burn_tensor::{DType, FloatDType, Tensor};
 
-use super::{Deliver, Runner};
-use crate::backend::Backend;
+use super::{Deliver, Place, Runner};
+use crate::backend::{BackendInfo, Precision};
 use crate::batch::{Batch, longest_first, take_padded};
 use crate::config::Config;
 use crate::error::EncoderError;
 use crate::model::Bert;
-use crate::ops::Plain;
-use crate::pooling::Pooling;
+use crate::ops::{Half, Plain};
 use crate::quiet;
 use crate::tokens::TokenIds;
 use crate::weights::Weights;
@@ -37,7 +36,7 @@ const SLOW: Duration = Duration::from_millis(150);
 /// A model on a GPU.
 pub(super) struct Gpu<B: BurnBackend> {
     model: Bert<B, Plain>,
-    backend: Backend,
+    info: BackendInfo,
     /// Longest sequence the model has positions for.
     positions: usize,
     /// Rows for the next batch; held while computing, since a second caller would only add memory.
@@ -47,19 +46,26 @@ pub(super) struct Gpu<B: BurnBackend> {
 impl<B: BurnBackend> Gpu<B> {
     /// Loads the weights and computes one small batch, so that a device that does not work shows now.
     pub(super) fn load(
-        backend: Backend,
+        place: &Place,
         weights: &mut Weights,
         config: &Config,
-        pooling: Pooling,
         device: B::Device,
     ) -> Result<Self, EncoderError> {
+        let (backend, pooling) = (place.found.info.backend, place.pooling);
         let failed = |reason| EncoderError::Device { backend, reason };
         start::<B>(&device).map_err(failed)?;
-        let model =
-            quiet::catch(|| Bert::load(weights, config, pooling, device)).map_err(failed)??;
+        let half = half::<B>(&device, place.precision).map_err(failed)?;
+        let model = quiet::catch(|| Bert::load(weights, config, pooling, device, half))
+            .map_err(failed)??;
+        let mut info = place.found.info.clone();
+        info.description += match half {
+            Some(FloatDType::BF16) => ", bf16",
+            Some(_) => ", f16",
+            None => ", f32",
+        };
         let gpu = Self {
             model,
-            backend,
+            info,
             positions: config.positions,
             budget: Mutex::new(FIRST_BUDGET),
         };
@@ -84,7 +90,7 @@ impl<B: BurnBackend> Gpu<B> {
         match rows {
             Ok(rows) => Ok(rows.unwrap_or_default()),
             Err(reason) => Err(EncoderError::Device {
-                backend: self.backend,
+                backend: self.info.backend,
                 reason,
             }),
         }
@@ -99,6 +105,10 @@ impl<B: BurnBackend> Gpu<B> {
 }
 
 impl<B: BurnBackend> Runner for Gpu<B> {
+    fn backend(&self) -> BackendInfo {
+        self.info.clone()
+    }
+
     fn run(&self, tokens: &[TokenIds], deliver: Deliver<'_>) -> Result<(), EncoderError> {
         let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
         let order = longest_first(tokens);
@@ -122,6 +132,22 @@ fn start<B: BurnBackend>(device: &B::Device) -> Result<(), String> {
     quiet::silently(|| Tensor::<B, 1>::from_data([0f32], device).try_into_data())?
         .map(drop)
         .map_err(|error| error.to_string())
+}
+
+/// What states are kept in on this device; the device must have been started.
+fn half<B: BurnBackend>(device: &B::Device, precision: Precision) -> Result<Half, String> {
+    let has = |dtype| quiet::catch(|| B::supports_dtype(device, dtype));
+    let (f16, bf16) = (has(DType::F16)?, has(DType::BF16)?);
+    match precision {
+        Precision::Auto if f16 => Ok(Some(FloatDType::F16)),
+        Precision::Auto if bf16 => Ok(Some(FloatDType::BF16)),
+        Precision::Auto | Precision::F32 => Ok(None),
+        Precision::F16 if f16 => Ok(Some(FloatDType::F16)),
+        Precision::Bf16 if bf16 => Ok(Some(FloatDType::BF16)),
+        Precision::F16 | Precision::Bf16 => Err(format!(
+            "the device does not compute in {precision}; choose f32 or auto"
+        )),
+    }
 }
 
 /// The budget after a batch of `budget` rows took `time`.

@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod folder;
+pub(crate) mod folder;
 mod reference;
 
+mod cross;
 mod errors;
 mod parity;
 mod pytorch;

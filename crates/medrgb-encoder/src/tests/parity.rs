@@ -4,13 +4,14 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
 use burn_flex::{Flex, FlexDevice};
+use burn_tensor::FloatDType;
 use serde_json::json;
 
 use super::folder::{self, Stored, put, put_json, safetensors, tensors};
 use super::reference::{self, assert_close};
 use super::{TEXTS, cpu, encode};
 use crate::batch::Batch;
-use crate::config::Config;
+use crate::config::{Config, Purpose};
 use crate::model::Bert;
 use crate::ops::{Fast, Plain};
 use crate::weights::Weights;
@@ -211,10 +212,11 @@ fn padded_batches_in_plain_burn_match_the_reference() {
     let folder = folder::write();
     let encoder = Encoder::open(folder.path(), &cpu()).unwrap();
     let tokens = encoder.tokenize(&queries()).unwrap();
-    let config = Config::read(folder.path()).unwrap();
+    let config = Config::read(folder.path(), Purpose::Embed).unwrap();
     for pooling in [Pooling::Cls, Pooling::Mean] {
         let mut weights = Weights::open(folder.path()).unwrap();
-        let model = Bert::<Flex, Plain>::load(&mut weights, &config, pooling, FlexDevice).unwrap();
+        let model =
+            Bert::<Flex, Plain>::load(&mut weights, &config, pooling, FlexDevice, None).unwrap();
         let batch = Batch::padded(tokens.iter(), 40);
         let rows = model
             .forward(&batch, &AtomicBool::new(false))
@@ -226,12 +228,43 @@ fn padded_batches_in_plain_burn_match_the_reference() {
     }
 }
 
+/// Half precision as GPUs compute it, on burn's CPU backend.
+#[test]
+fn half_precision_stays_close_to_the_reference() {
+    let folder = folder::write();
+    let encoder = Encoder::open(folder.path(), &cpu()).unwrap();
+    let tokens = encoder.tokenize(&queries()).unwrap();
+    let config = Config::read(folder.path(), Purpose::Embed).unwrap();
+    for (half, least) in [(FloatDType::F16, 0.9999), (FloatDType::BF16, 0.999)] {
+        for pooling in [Pooling::Cls, Pooling::Mean] {
+            let mut weights = Weights::open(folder.path()).unwrap();
+            let model =
+                Bert::<Flex, Plain>::load(&mut weights, &config, pooling, FlexDevice, Some(half))
+                    .unwrap();
+            let batch = Batch::padded(tokens.iter(), 40);
+            let rows = model
+                .forward(&batch, &AtomicBool::new(false))
+                .unwrap()
+                .unwrap();
+            for (row, tokens) in rows.chunks_exact(16).zip(&tokens) {
+                let wanted = reference::encode(&tensors(), tokens, pooling);
+                let cosine = reference::cosine(row, &wanted);
+                assert!(
+                    cosine > least && cosine < 1.0 - 1e-9,
+                    "{half:?} {pooling:?}: {cosine}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn a_model_that_is_told_to_stop_does() {
     let folder = folder::write();
-    let config = Config::read(folder.path()).unwrap();
+    let config = Config::read(folder.path(), Purpose::Embed).unwrap();
     let mut weights = Weights::open(folder.path()).unwrap();
-    let model = Bert::<Flex, Fast>::load(&mut weights, &config, Pooling::Cls, FlexDevice).unwrap();
+    let model =
+        Bert::<Flex, Fast>::load(&mut weights, &config, Pooling::Cls, FlexDevice, None).unwrap();
     let tokens = TokenIds {
         ids: vec![2, 7, 3],
         types: vec![0; 3],

@@ -138,16 +138,21 @@ fn row(tensors: &Tensors, name: &str, at: usize) -> Vec<f64> {
         .collect()
 }
 
+/// The cosine of two vectors.
+pub(crate) fn cosine(got: &[f32], wanted: &[f64]) -> f64 {
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let got: Vec<f64> = got.iter().map(|x| f64::from(*x)).collect();
+    dot(&got, wanted) / (dot(&got, &got) * dot(wanted, wanted)).sqrt()
+}
+
 /// Fails unless `got` is `wanted` to within f32 rounding.
 pub(crate) fn assert_close(got: &[f32], wanted: &[f64], tolerance: f64) {
     assert_eq!(got.len(), wanted.len());
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    let got: Vec<f64> = got.iter().map(|x| f64::from(*x)).collect();
-    let cosine = dot(&got, wanted) / (dot(&got, &got) * dot(wanted, wanted)).sqrt();
+    let cosine = cosine(got, wanted);
     let worst = got
         .iter()
         .zip(wanted)
-        .map(|(a, b)| (a - b).abs())
+        .map(|(a, b)| (f64::from(*a) - b).abs())
         .fold(0.0, f64::max);
     assert!(
         cosine > 0.99999 && worst < tolerance,

@@ -118,9 +118,32 @@ impl Weights {
         &self.path
     }
 
-    /// The tensor `name` as row-major `f32`, which must have exactly `shape`.
+    /// The tensor `name` of the encoder as row-major `f32`, which must have exactly `shape`.
     pub(crate) fn read(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, EncoderError> {
         let entry = self.find(name)?.clone();
+        self.numbers(name, &entry, shape)
+    }
+
+    /// A tensor of the larger model that the encoder is part of.
+    pub(crate) fn read_head(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+    ) -> Result<Vec<f32>, EncoderError> {
+        let entry = self
+            .index
+            .get(name)
+            .cloned()
+            .ok_or_else(|| self.lacks(name))?;
+        self.numbers(name, &entry, shape)
+    }
+
+    fn numbers(
+        &mut self,
+        name: &str,
+        entry: &Entry,
+        shape: &[usize],
+    ) -> Result<Vec<f32>, EncoderError> {
         if entry.shape != shape {
             return Err(EncoderError::invalid(
                 &self.path,
@@ -139,7 +162,7 @@ impl Weights {
                 ),
             ));
         }
-        let bytes = self.bytes(&entry)?;
+        let bytes = self.bytes(entry)?;
         Ok(to_f32(&bytes, entry.precision))
     }
 
@@ -152,15 +175,17 @@ impl Weights {
         self.index
             .get(&full)
             .or_else(|| self.index.get(&old))
-            .ok_or_else(|| {
-                EncoderError::invalid(
-                    &self.path,
-                    format!(
-                        "the tensor {full} is missing, which config.json calls for; \
-                         take both files from the same BERT model"
-                    ),
-                )
-            })
+            .ok_or_else(|| self.lacks(&full))
+    }
+
+    fn lacks(&self, name: &str) -> EncoderError {
+        EncoderError::invalid(
+            &self.path,
+            format!(
+                "the tensor {name} is missing, which config.json calls for; \
+                 take both files from the same BERT model"
+            ),
+        )
     }
 
     fn bytes(&mut self, entry: &Entry) -> Result<Vec<u8>, EncoderError> {
