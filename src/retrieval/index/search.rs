@@ -152,6 +152,18 @@ impl std::fmt::Debug for IndexSet {
 }
 
 impl IndexSet {
+    /// Refuses folders without vectors, before any encoder is looked for.
+    ///
+    /// # Errors
+    /// Names the first folder that has none.
+    pub fn require_vectors(&self) -> Result<(), RetrievalError> {
+        let mut folders = self.folders.iter();
+        match folders.find(|folder| folder.manifest.encoder.is_none()) {
+            Some(folder) => Err(folder.no_vectors()),
+            None => Ok(()),
+        }
+    }
+
     /// Opens index folders for BM25.
     ///
     /// # Errors
