@@ -30,16 +30,19 @@ EXPANSION = 128
 
 
 def make(rows, dim, folder):
-    """Vectors around cluster centres, lengths between 4 and 12, a few outlying dimensions, as unnormalised
-    encoders give them; queries are noisy documents."""
+    """Vectors near a subspace of 64 dimensions, lengths between 4 and 12, a few outlying dimensions, as
+    unnormalised encoders give them; queries are made likewise."""
     random = numpy.random.default_rng(7)
-    centres = random.standard_normal((max(rows // 100, 1), dim), dtype=numpy.float32)
-    centres[:, :: max(dim // 8, 1)] *= 4
-    own = random.integers(0, len(centres), rows)
-    vectors = centres[own] + 0.7 * random.standard_normal((rows, dim), dtype=numpy.float32)
-    vectors *= (random.uniform(4, 12, (rows, 1)) / numpy.linalg.norm(vectors, axis=1, keepdims=True)).astype("f4")
-    picked = random.integers(0, rows, QUERIES)
-    queries = vectors[picked] + 0.1 * random.standard_normal((QUERIES, dim), dtype=numpy.float32)
+    basis = random.standard_normal((64, dim), dtype=numpy.float32) / 8
+    basis[:, :: max(dim // 8, 1)] *= 3
+
+    def some(count):
+        inner = random.standard_normal((count, 64), dtype=numpy.float32)
+        made = inner @ basis + 0.2 * random.standard_normal((count, dim), dtype=numpy.float32)
+        lengths = random.uniform(4, 12, (count, 1)) / numpy.linalg.norm(made, axis=1, keepdims=True)
+        return made * lengths.astype("f4")
+
+    vectors, queries = some(rows), some(QUERIES)
     paths = [os.path.join(folder, name) for name in ("vectors.npy", "queries.npy")]
     numpy.save(paths[0], vectors)
     numpy.save(paths[1], queries)

@@ -392,9 +392,7 @@ pub fn encoder_folders(name_or_path: &str, cache: &Path) -> Option<EncoderFolder
 /// or is none.
 pub fn cross_encoder_folder(name_or_path: &str, cache: &Path) -> Option<PathBuf> {
     match find(name_or_path) {
-        Some(entry) if entry.purpose == Purpose::CrossEncoder => {
-            located(entry, &models_dir(cache))
-        }
+        Some(entry) if entry.purpose == Purpose::CrossEncoder => located(entry, &models_dir(cache)),
         Some(_) => None,
         None => {
             let path = Path::new(name_or_path);

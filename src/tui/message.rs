@@ -65,7 +65,7 @@ pub enum Message {
         /// Its job.
         ticket: Ticket,
         /// What was found.
-        news: SearchNews,
+        news: Box<SearchNews>,
     },
     /// Syntax colours for a raw reply.
     Highlighted {

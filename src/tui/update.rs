@@ -67,7 +67,7 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
         Message::Reply { ticket, event } => reply::on_event(app, ticket, event),
         Message::Index { ticket, event } => retrieval::on_index(app, ticket, event),
         Message::Search { ticket, news } => {
-            retrieval::on_search(app, ticket, news);
+            retrieval::on_search(app, ticket, *news);
             Vec::new()
         }
         Message::Highlighted { raw, pieces } => {

@@ -325,7 +325,7 @@ fn wild_map(text: &str) -> Map {
     let document = |number: u8| Placed {
         id: format!("{number}{text}"),
         ranks: vec![(Method::Bm25, number.into()), (Method::Dense, 1)],
-        signal: number % 2 == 0,
+        signal: number.is_multiple_of(2),
         vector: vec![f32::from(number), f32::MAX, f32::NAN, -f32::from(number)],
     };
     Map::new(&[0.0, 1.0, 2.0], (0..5).map(document).collect())
@@ -405,7 +405,7 @@ fn retrieval_with_hits(stage: &mut Stage) {
     };
     stage.send(Message::Search {
         ticket: search,
-        news,
+        news: Box::new(news),
     });
 }
 
@@ -447,6 +447,7 @@ fn answers(stage: &mut Stage, ticket: Ticket, dense: Result<&str, &str>) {
         measures: [None; 3],
         map: None,
     };
+    let news = Box::new(news);
     stage.send(Message::Search { ticket, news });
 }
 
@@ -891,7 +892,7 @@ proptest! {
                     }
                     Effect::Search { ticket, .. } => {
                         let lists = [Some(Err(text.clone())), None, Some(Ok(Found { hits: vec![], timing_ms: SearchTiming::default(), query_embedding: None }))];
-                        stage.send(Message::Search { ticket, news: SearchNews { lists, signal: Default::default(), recall: None, measures: [None; 3], map: Some(wild_map(&text)) } });
+                        stage.send(Message::Search { ticket, news: Box::new(SearchNews { lists, signal: Default::default(), recall: None, measures: [None; 3], map: Some(wild_map(&text)) }) });
                     }
                     _ => {}
                 }

@@ -39,6 +39,7 @@ pub fn open(
     if method == Method::Bm25 {
         return Ok(Opened { set, method });
     }
+    set.require_vectors().map_err(Failure::failed)?;
     let folders = match encoder {
         Some(named) => encoder::folders(Some(named), environment)?,
         None => manifests
@@ -49,7 +50,7 @@ pub fn open(
     };
     let folders = match folders {
         Some(folders) => folders,
-        // An index without vectors says so itself, before any encoder is opened.
+        // Vectors that came without a word about their encoder.
         None => encoder::folders(None, environment)?
             .ok_or_else(|| Failure::failed(crate::retrieval::NO_ENCODER))?,
     };

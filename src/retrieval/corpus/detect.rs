@@ -373,7 +373,7 @@ mod tests {
         let path = home.path().join("x.jsonl");
         std::fs::write(&path, "{\"name\":1}").unwrap();
         let why = |paths: &[PathBuf]| find(paths, None).unwrap_err().to_string();
-        assert!(why(&[path.clone()]).contains("--format"));
+        assert!(why(std::slice::from_ref(&path)).contains("--format"));
         std::fs::write(&path, r#"{"_id":"1","text":"x"}"#).unwrap();
         assert!(why(&[path.clone(), path.clone()]).contains("named twice"));
         assert!(why(&[home.path().join("none")]).contains("can't be read"));

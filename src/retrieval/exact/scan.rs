@@ -292,7 +292,7 @@ mod tests {
         let one = top_k_with(&vectors, &[&query], 50, 1);
         assert_eq!(top_k(&vectors, &query, 50), one[0]);
         let expected = vec![one[0].clone(); 4];
-        assert_eq!(top_k_many(&vectors, &vec![&query[..]; 4], 50), expected);
+        assert_eq!(top_k_many(&vectors, &[&query[..]; 4], 50), expected);
     }
 
     #[test]

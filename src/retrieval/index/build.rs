@@ -252,7 +252,7 @@ fn stages(
     let Some(dim) = state.request.encoder.as_ref().map(|encoder| encoder.dim) else {
         return Ok(());
     };
-    if !state.vectors {
+    if !(state.vectors || vectors::finished(folder)) {
         match &build.vectors {
             BuildVectors::None => return Ok(()),
             BuildVectors::Encoder(encoder) => {

@@ -55,7 +55,7 @@ pub fn merge(
         let Some(encoder) = &first.manifest.encoder else {
             return Ok(());
         };
-        if !state.vectors {
+        if !(state.vectors || vectors::finished(out)) {
             rows(out, &parts, encoder.dim, state, progress)?;
         }
         graph(out, encoder.dim, state, progress)

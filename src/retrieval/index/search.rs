@@ -152,6 +152,18 @@ impl std::fmt::Debug for IndexSet {
 }
 
 impl IndexSet {
+    /// Refuses folders without vectors, before any encoder is looked for.
+    ///
+    /// # Errors
+    /// Names the first folder that has none.
+    pub fn require_vectors(&self) -> Result<(), RetrievalError> {
+        let mut folders = self.folders.iter();
+        match folders.find(|folder| folder.manifest.encoder.is_none()) {
+            Some(folder) => Err(folder.no_vectors()),
+            None => Ok(()),
+        }
+    }
+
     /// Opens index folders for BM25.
     ///
     /// # Errors
@@ -209,6 +221,17 @@ impl IndexSet {
         for folder in &self.folders {
             match position.checked_sub(folder.store.len()) {
                 None => return folder.store.get(position),
+                Some(rest) => position = rest,
+            }
+        }
+        None
+    }
+
+    /// The vector of a document by its position over all folders.
+    fn embedding(&self, mut position: usize) -> Option<Vec<f32>> {
+        for folder in &self.folders {
+            match position.checked_sub(folder.store.len()) {
+                None => return Some(folder.dense.as_ref()?.0.row(position)?.into_owned()),
                 Some(rest) => position = rest,
             }
         }
@@ -320,6 +343,12 @@ impl Search for IndexSet {
             recall_at_10: recalls.reduce(f64::min),
             notice: self.notice(),
         }
+    }
+
+    fn embeddings(&self, hits: &[Hit]) -> Vec<Option<Vec<f32>>> {
+        hits.iter()
+            .map(|hit| self.embedding(hit.position))
+            .collect()
     }
 
     fn search_all(

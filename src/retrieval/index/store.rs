@@ -128,7 +128,7 @@ impl Store {
         ids.get(first..)?
             .iter()
             .take_while(|entry| hash_of(entry) == hash)
-            .map(|entry| position_of(entry))
+            .map(position_of)
             .find(|&position| self.get(position).is_some_and(|text| text.id == id))
     }
 }

@@ -66,8 +66,11 @@ fn bm25_build<'a>(out: &'a Path, inputs: &[Input], shard: Shard) -> Build<'a> {
     }
 }
 
+/// Ids with their scores, one list per query.
+type Hits = Vec<Vec<(String, f32)>>;
+
 /// Texts, offsets, ids and bad records of a finished index, and the hits of some queries.
-fn content(folder: &Path) -> (Vec<Vec<u8>>, Vec<Vec<(String, f32)>>) {
+fn content(folder: &Path) -> (Vec<Vec<u8>>, Hits) {
     let files = [store::DOCUMENTS, store::OFFSETS, store::IDS, PROBLEMS]
         .map(|name| std::fs::read(folder.join(name)).unwrap());
     let set = IndexSet::open(&[folder.to_path_buf()]).unwrap();

@@ -35,6 +35,11 @@ pub(super) type EncodeTexts<'a> = dyn FnMut(
     ) -> Result<Vec<f32>, RetrievalError>
     + 'a;
 
+/// Whether all vectors are there, though a kill kept the state from saying so: the file gets its name last.
+pub(super) fn finished(folder: &Path) -> bool {
+    folder.join(VECTORS).is_file()
+}
+
 /// The rows of an unfinished file of vectors, at their places.
 pub(super) struct Rows {
     path: PathBuf,

@@ -8,7 +8,6 @@ use prost::{DecodeError, Message};
 
 /// Field and vector types by the protocol's numbers.
 pub mod data_type {
-    pub const INT64: i32 = 5;
     pub const VARCHAR: i32 = 21;
     pub const FLOAT_VECTOR: i32 = 101;
     pub const FLOAT16_VECTOR: i32 = 102;

@@ -209,12 +209,12 @@ fn news(results: SearchResults) -> Message {
     }
     Message::Search {
         ticket: Ticket(results.ticket),
-        news: SearchNews {
+        news: Box::new(SearchNews {
             lists,
             signal,
             recall: results.recall_vs_exact,
             measures,
             map: results.map,
-        },
+        }),
     }
 }
