@@ -87,7 +87,7 @@ impl Pair {
         EncoderSummary {
             name: folders.name.clone(),
             dim: info.dim,
-            backend: info.backend.description.clone(),
+            backend: self.article.backend().description,
             stand_in: folders.stand_in,
             weights_sha256: info.weights_sha256.clone(),
         }

@@ -109,7 +109,7 @@ impl BuildEncoder {
     }
 
     fn step(&self) -> usize {
-        match self.pair.article.info().backend.backend {
+        match self.pair.article.backend().backend {
             Backend::Cpu => STEP_CPU,
             _ => STEP_GPU,
         }

@@ -202,7 +202,7 @@ impl IndexSet {
             summary: EncoderSummary {
                 name: folders.name.clone(),
                 dim: encoder.info().dim,
-                backend: encoder.info().backend.description.clone(),
+                backend: encoder.backend().description,
                 stand_in: folders.stand_in,
                 weights_sha256: encoder.info().weights_sha256.clone(),
             },

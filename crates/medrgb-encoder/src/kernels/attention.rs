@@ -115,8 +115,13 @@ impl Layer<'_> {
         let part = |at: usize, from: usize| {
             &self.projected[(span.start + at) * self.stride + from..][..width]
         };
-        scratch.keys.reset(width, &[span.len]);
-        scratch.keys.fill_columns(|at| part(at, self.keys + column));
+        // Whole panels, so that every tile of scores is a whole one.
+        scratch
+            .keys
+            .reset(width, &[span.len.next_multiple_of(Panels::width())]);
+        scratch
+            .keys
+            .fill_columns(span.len, |at| part(at, self.keys + column));
         scratch.values.reset(span.len, &[width]);
         scratch
             .values
@@ -135,7 +140,6 @@ impl Layer<'_> {
     /// Scores, softmax and weighted values of some rows of queries, for the head that starts at `column`.
     fn mix(&self, scratch: &mut Scratch, keys: usize, block: Range<usize>, column: usize) {
         let width = self.heads.width;
-        // Whole panels, so that every tile of scores is a whole one.
         let stride = keys.next_multiple_of(Panels::width());
         let needed = block.len() * stride;
         if scratch.scores.len() < needed {
@@ -151,7 +155,7 @@ impl Layer<'_> {
             numbers: scores.as_mut_ptr(),
             stride,
         };
-        // SAFETY: `scores` has a row of `stride` numbers per query, no fewer than there are keys.
+        // SAFETY: `scores` has a row of `stride` numbers per query, as many as the panels have columns.
         unsafe {
             multiply(
                 queries,

@@ -92,13 +92,13 @@ impl Panels {
         unsafe { std::slice::from_raw_parts_mut(part.as_mut_ptr().cast(), part.len() * 16) }
     }
 
-    /// Fills in from the transpose: `row(column)` holds the `depth` numbers of a column.
-    pub(super) fn fill_columns<'a>(&mut self, row: impl Fn(usize) -> &'a [f32]) {
+    /// Fills in the first `columns` columns from the transpose: `row(column)` holds the `depth` numbers of one.
+    pub(super) fn fill_columns<'a>(&mut self, columns: usize, row: impl Fn(usize) -> &'a [f32]) {
         let (width, depth) = (self.width, self.depth);
         for panel in 0..self.places.len() {
             let (column, count) = self.places[panel];
             let numbers = self.panel_mut(panel);
-            for i in 0..count {
+            for i in 0..count.min(columns.saturating_sub(column)) {
                 let row = &row(column + i)[..depth];
                 for (to, from) in numbers[i..].iter_mut().step_by(width).zip(row) {
                     *to = *from;
@@ -526,7 +526,7 @@ impl Packed {
             .enumerate()
             .flat_map(|(at, (_, bias))| (0..bias.len()).map(move |output| (at, output)))
             .collect();
-        panels.fill_columns(|column| {
+        panels.fill_columns(owners.len(), |column| {
             let (layer, output) = owners[column];
             &layers[layer].0[output * inputs..(output + 1) * inputs]
         });

@@ -93,6 +93,7 @@ pub(crate) fn open(
 /// Where and how a model is to be loaded.
 pub(crate) struct Place {
     pub found: Found,
+    #[cfg_attr(not(any(feature = "wgpu", feature = "cuda")), allow(dead_code))]
     pub precision: Precision,
     pub threads: Option<usize>,
     pub pooling: Pooling,
