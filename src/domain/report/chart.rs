@@ -100,7 +100,8 @@ impl Chart {
     /// A file of its own: the chart with its title above and its key below, in light colours.
     pub(super) fn standalone(&self) -> String {
         const LINE: f64 = 18.0;
-        let height = HEIGHT + LINE * (self.curves.len() as f64 + 1.5);
+        const ABOVE: f64 = 34.0;
+        let height = ABOVE + HEIGHT + LINE * (self.curves.len() as f64 + 0.75);
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{}\" height=\"{}\" role=\"img\"><title>{}</title><desc>{}</desc><style>{ALONE}</style><rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>",
             WIDTH * 2.0,
@@ -108,15 +109,17 @@ impl Chart {
             escape(&self.title),
             escape(&describe(&self.curves))
         );
+        let (subject, measure) = self.title.split_once("; ").unwrap_or((&self.title, ""));
         let _ = write!(
             out,
-            "<text x=\"4\" y=\"13\" font-size=\"9\">{}</text><g transform=\"translate(0 {LINE})\">",
-            escape(&self.title)
+            "<text class=\"title\" x=\"4\" y=\"13\">{}</text><text class=\"small\" x=\"4\" y=\"28\">{}</text><g transform=\"translate(0 {ABOVE})\">",
+            escape(subject),
+            escape(measure)
         );
         self.plot(&mut out);
         out.push_str("</g>");
         for (nth, curve) in self.curves.iter().enumerate() {
-            let y = HEIGHT + LINE * (nth as f64 + 1.75);
+            let y = ABOVE + HEIGHT + LINE * (nth as f64 + 0.75);
             let _ = write!(
                 out,
                 "<g class=\"{}\"><line class=\"curve\" x1=\"{LEFT}\" x2=\"{}\" y1=\"{y}\" y2=\"{y}\"/><path class=\"dot\" d=\"{}\"/></g><text x=\"{}\" y=\"{}\">{}</text>",
@@ -143,7 +146,7 @@ impl Chart {
 /// The style of a chart that is a file of its own; colours are those of the page on white.
 const ALONE: &str = "\
 .chart text{fill:#3a3a3a;font-family:system-ui,'Segoe UI',Roboto,'Noto Sans',sans-serif;font-size:12px}\
-.grid{stroke:#d0d0d0}.axis{stroke:#5a5a5a}\
+.chart .title{font-size:11px;font-weight:600}.chart .small{font-size:10px}.grid{stroke:#d0d0d0}.axis{stroke:#5a5a5a}\
 .band{fill:currentColor;opacity:.16}.curve,.whisker{fill:none;stroke:currentColor;stroke-width:2}\
 .whisker{stroke-width:1.25}.dot{fill:currentColor;stroke:#ffffff}\
 .paper .curve{stroke-dasharray:6 4}.paper .dot{fill:#ffffff;stroke:currentColor;stroke-width:2}\
