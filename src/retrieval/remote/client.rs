@@ -40,6 +40,8 @@ pub struct CallError {
     pub passing: bool,
     /// Whether the server says that the collection (or its index) does not exist.
     pub missing: bool,
+    /// Whether the server says that the collection is not in its memory.
+    pub unloaded: bool,
 }
 
 impl From<CallError> for RetrievalError {
@@ -196,6 +198,7 @@ impl Client {
             sentence: format!("{what}: {why}"),
             passing,
             missing: false,
+            unloaded: false,
         }
     }
 
@@ -212,6 +215,8 @@ impl Client {
             ),
             passing: status.retriable || status.code == 8,
             missing,
+            // In both numberings.
+            unloaded: status.code == 101 || status.error_code == 101,
         }
     }
 

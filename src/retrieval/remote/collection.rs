@@ -248,6 +248,7 @@ impl Collection {
                 ),
                 passing: false,
                 missing: false,
+                unloaded: false,
             });
         }
         Ok(())
@@ -356,12 +357,22 @@ impl Collection {
             consistency: 0,
             use_default_consistency: true,
         };
-        let answer: wire::Searched = self.client.call(
-            "/milvus.proto.milvus.MilvusService/Search",
-            &format!("{} can't be searched", self.place()),
-            request,
-            QUICK,
-        )?;
+        let ask = |request| {
+            self.client.call::<wire::Search, wire::Searched>(
+                "/milvus.proto.milvus.MilvusService/Search",
+                &format!("{} can't be searched", self.place()),
+                request,
+                QUICK,
+            )
+        };
+        let answer = match ask(request.clone()) {
+            // A server that was started anew has no collection in its memory.
+            Err(error) if error.unloaded => {
+                self.ensure_loaded(QUICK)?;
+                ask(request)?
+            }
+            answer => answer?,
+        };
         near(answer.results.unwrap_or_default(), record.dim)
     }
 
