@@ -23,6 +23,7 @@ pub mod update;
 pub mod view;
 pub mod widgets;
 
+mod keyboard;
 mod run;
 
 pub use run::run;

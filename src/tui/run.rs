@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use crossterm::event::{Event, EventStream, KeyEventKind};
-use futures_util::StreamExt;
+use crossterm::event::{Event, KeyEventKind};
 use tokio::sync::mpsc;
 
 use crate::tui::app::{App, DatasetState, Settings};
 use crate::tui::effects::{Effect, Effects};
+use crate::tui::keyboard::Keyboard;
 use crate::tui::keymap::Keymap;
 use crate::tui::message::Message;
 use crate::tui::theme::{self, ColorDepth, Theme};
@@ -151,7 +151,7 @@ impl Loop {
             let _ = hang_up.send(());
         });
         self.draw(screen)?;
-        let mut events = EventStream::new();
+        let mut events = Keyboard::start()?;
         for effect in start() {
             self.effects.start(effect);
         }
@@ -190,12 +190,12 @@ impl Loop {
         Ok(())
     }
 
-    /// Handles the messages that are waiting, without waiting for more. Input is not looked for here: the
-    /// event stream remembers the first waker that polls it, and the next turn of the loop asks it first.
+    /// Handles the messages that are waiting, without waiting for more. The next turn of the loop looks
+    /// for input first.
     fn drain(
         &mut self,
         screen: &mut terminal::Screen,
-        events: &mut EventStream,
+        events: &mut Keyboard,
     ) -> Result<(), TuiError> {
         for _ in 0..BATCH {
             match self.messages.try_recv() {
@@ -215,7 +215,7 @@ impl Loop {
         &mut self,
         event: Event,
         screen: &mut terminal::Screen,
-        events: &mut EventStream,
+        events: &mut Keyboard,
     ) -> Result<(), TuiError> {
         let message = match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => Message::Key(key),
@@ -231,7 +231,7 @@ impl Loop {
         &mut self,
         message: Message,
         screen: &mut terminal::Screen,
-        events: &mut EventStream,
+        events: &mut Keyboard,
     ) -> Result<(), TuiError> {
         self.dirty = true;
         let effects = update(&mut self.app, message, self.started.elapsed());
@@ -245,13 +245,14 @@ impl Loop {
         &mut self,
         effect: Effect,
         screen: &mut terminal::Screen,
-        events: &mut EventStream,
+        events: &mut Keyboard,
     ) -> Result<(), TuiError> {
         match effect {
             Effect::Suspend => {
-                // The stream's thread would go on reading the terminal that the shell now owns.
-                *events = EventStream::new();
+                // It would go on reading the terminal that the shell now owns.
+                events.stop();
                 screen.suspend(self.app.mouse)?;
+                *events = Keyboard::start()?;
                 self.dirty = true;
             }
             Effect::Redraw => screen.forget()?,

@@ -283,6 +283,19 @@ fn stored(home: &std::path::Path) -> Vec<ReplyRecord> {
         .unwrap()
 }
 
+#[cfg(unix)]
+#[test]
+fn what_has_come_is_kept_when_the_terminal_goes() {
+    for _ in 0..3 {
+        let (session, _server) = streaming();
+        let (status, home) = session.hang_up();
+        assert!(status.success(), "{status:?}");
+        let kept = stored(home.path());
+        assert_eq!(kept.len(), 1);
+        assert!(kept[0].raw.contains("goes on"), "{}", kept[0].raw);
+    }
+}
+
 #[test]
 fn leaving_gives_the_terminal_back_and_keeps_what_has_come() {
     let (mut session, _server) = streaming();
