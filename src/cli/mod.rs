@@ -30,6 +30,7 @@ pub mod search;
 pub mod settings;
 pub mod sweep;
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -37,6 +38,7 @@ use clap::{Parser, Subcommand};
 
 use crate::domain::plain::plain;
 use crate::domain::text;
+use crate::model::open::is_computing;
 
 /// Opens the explorer; given by the program's start, since commands and explorer do not know each other.
 pub type OpenExplorer = fn(ExplorerArgs, &common::Environment) -> Result<(), Failure>;
@@ -165,19 +167,36 @@ pub fn main(open_explorer: OpenExplorer) -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    match start(cli, open_explorer) {
-        Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
+    let code = match start(cli, open_explorer) {
+        Ok(()) | Err(Failure::Closed) => 0,
         Err(failure) => {
             let sentence = text::clean(&failure.to_string()).replace('\n', " ");
             common::note(&format!("medrgb: {sentence}"));
-            ExitCode::from(if matches!(failure, Failure::Usage(_)) {
+            if matches!(failure, Failure::Usage(_)) {
                 2
             } else {
                 1
-            })
+            }
         }
+    };
+    if is_computing() {
+        end_at_once(code);
     }
+    ExitCode::from(code)
 }
+
+/// Ends the process while a model's thread computes: the usual end destroys what the thread works with.
+#[cfg(unix)]
+#[allow(unsafe_code)]
+fn end_at_once(code: u8) {
+    let _ = std::io::stdout().flush();
+    // SAFETY: ends the process without handlers; everything that must be kept is on disk.
+    unsafe { libc::_exit(code.into()) }
+}
+
+/// Elsewhere the system ends the threads first.
+#[cfg(not(unix))]
+fn end_at_once(_: u8) {}
 
 /// Prints help, the version or what is wrong with the arguments, the latter in plain words.
 fn print(error: &clap::Error) {

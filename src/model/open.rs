@@ -43,3 +43,16 @@ fn open_embedded(spec: &EmbeddedSpec, models_dir: &Path) -> Result<Arc<dyn ChatM
         ),
     ))
 }
+
+/// Whether a model inside this process may be computing: then the process must end at once, without the way
+/// out of the library that computes.
+#[cfg(feature = "embedded")]
+pub fn is_computing() -> bool {
+    crate::model::embedded::is_computing()
+}
+
+/// Without such models nothing computes.
+#[cfg(not(feature = "embedded"))]
+pub fn is_computing() -> bool {
+    false
+}

@@ -19,6 +19,7 @@ use crate::tui::widgets::text::WrapCache;
 pub mod browse;
 pub mod input;
 pub mod instance;
+pub mod reached;
 pub mod reply;
 pub mod retrieval;
 

@@ -265,6 +265,22 @@ impl Effects {
     }
 }
 
+/// Tries that are looked through for one that counts.
+const TRIES: usize = 50;
+
+/// The verdict on a question's newest reply that counts, else on its newest.
+fn newest_verdict(store: &Store, fingerprint: &str, question_id: &str) -> Option<Verdict> {
+    let verdicts = |limit| {
+        let replies = store.replies_for(fingerprint, question_id, limit).ok()?;
+        Verdict::newest(replies.iter().map(Verdict::of))
+    };
+    // Nearly always the newest counts; the others are read only where it does not.
+    verdicts(1).and_then(|newest| match newest.counts() {
+        true => Some(newest),
+        false => verdicts(TRIES),
+    })
+}
+
 /// What a thread needs.
 struct Job {
     setup: Arc<Setup>,
@@ -317,8 +333,7 @@ impl Job {
             .questions
             .iter()
             .filter_map(|question| {
-                let replies = store.replies_for(&dataset.fingerprint, &question.id, 1);
-                let verdict = Verdict::of(replies.ok()?.first()?);
+                let verdict = newest_verdict(&store, &dataset.fingerprint, &question.id)?;
                 Some((question.id.clone(), verdict))
             })
             .collect();
@@ -329,7 +344,7 @@ impl Job {
         let Some(store) = self.store() else {
             return;
         };
-        match store.replies_for(&dataset.fingerprint, &question_id, 50) {
+        match store.replies_for(&dataset.fingerprint, &question_id, TRIES) {
             Ok(records) => self.send(Message::Stored {
                 question_id,
                 records,

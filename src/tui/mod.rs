@@ -23,6 +23,7 @@ pub mod update;
 pub mod view;
 pub mod widgets;
 
+mod keyboard;
 mod run;
 
 pub use run::run;
@@ -100,6 +101,11 @@ pub enum TuiError {
         "the explorer needs a terminal, but standard {0} is not one; `medrgb compose`, `ask` and `search` work without"
     )]
     NotATerminal(&'static str),
+    /// The terminal has no screens: what it says it is (`TERM`).
+    #[error(
+        "the explorer can't be shown on a terminal of the kind \"{0}\" (TERM); set TERM to what it is, such as xterm-256color, or use `medrgb compose`, `ask` and `search`"
+    )]
+    NoScreens(String),
     /// The dataset could not be opened: the sentence that was on the screen.
     #[error("{0}")]
     Dataset(String),

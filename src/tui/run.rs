@@ -1,14 +1,16 @@
 //! The loop: input first, then what jobs report, then at most one frame every 16 ms; never a tick when idle.
 
 use std::sync::Arc;
+#[cfg(unix)]
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use crossterm::event::{Event, EventStream, KeyEventKind};
-use futures_util::StreamExt;
+use crossterm::event::{Event, KeyEventKind};
 use tokio::sync::mpsc;
 
 use crate::tui::app::{App, DatasetState, Settings};
 use crate::tui::effects::{Effect, Effects};
+use crate::tui::keyboard::Keyboard;
 use crate::tui::keymap::Keymap;
 use crate::tui::message::Message;
 use crate::tui::theme::{self, ColorDepth, Theme};
@@ -23,7 +25,7 @@ const FRAME: Duration = Duration::from_millis(16);
 const TICK: Duration = Duration::from_millis(250);
 
 /// How long a stopped reply may take to be stored when the program ends.
-const FAREWELL: Duration = Duration::from_millis(800);
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Messages that may wait; senders wait beyond.
 const CHANNEL: usize = 256;
@@ -49,7 +51,6 @@ pub fn run(setup: Setup) -> Result<(), TuiError> {
     let result = runtime.block_on(Loop::new(app, effects, messages).run(&mut screen));
     // Jobs may still hold threads (a model being read from disk); they must not delay the way out.
     runtime.shutdown_background();
-    drop(screen);
     result
 }
 
@@ -131,14 +132,26 @@ impl Loop {
         }
     }
 
+    /// Runs to the end, whatever ends it: the terminal is given back first, and what has come of a reply is
+    /// stored then.
     async fn run(mut self, screen: &mut terminal::Screen) -> Result<(), TuiError> {
+        let result = match self.turn(screen).await {
+            // Nobody is there to be told that the terminal is gone.
+            Err(TuiError::Terminal(_)) if terminal::is_gone() => Ok(()),
+            result => result,
+        };
+        screen.leave();
+        self.end(result).await
+    }
+
+    async fn turn(&mut self, screen: &mut terminal::Screen) -> Result<(), TuiError> {
         let mut signals = Signals::new()?;
         let (hang_up, mut hung_up) = tokio::sync::oneshot::channel::<()>();
         terminal::watch(move || {
             let _ = hang_up.send(());
         });
         self.draw(screen)?;
-        let mut events = EventStream::new();
+        let mut events = Keyboard::start()?;
         for effect in start() {
             self.effects.start(effect);
         }
@@ -157,7 +170,7 @@ impl Loop {
             match wake {
                 Wake::Input(Some(Ok(event))) => self.input(event, screen, &mut events)?,
                 // A terminal that can't be read any more ends the program.
-                Wake::Input(Some(Err(error))) => return self.end(Err(error.into())).await,
+                Wake::Input(Some(Err(error))) => return Err(error.into()),
                 Wake::Input(None) | Wake::Signal(Signal::End) => break,
                 Wake::Signal(Signal::Suspend) => {
                     self.perform(Effect::Suspend, screen, &mut events)?;
@@ -174,15 +187,15 @@ impl Loop {
                 self.draw(screen)?;
             }
         }
-        self.end(Ok(())).await
+        Ok(())
     }
 
-    /// Handles the messages that are waiting, without waiting for more. Input is not looked for here: the
-    /// event stream remembers the first waker that polls it, and the next turn of the loop asks it first.
+    /// Handles the messages that are waiting, without waiting for more. The next turn of the loop looks
+    /// for input first.
     fn drain(
         &mut self,
         screen: &mut terminal::Screen,
-        events: &mut EventStream,
+        events: &mut Keyboard,
     ) -> Result<(), TuiError> {
         for _ in 0..BATCH {
             match self.messages.try_recv() {
@@ -202,7 +215,7 @@ impl Loop {
         &mut self,
         event: Event,
         screen: &mut terminal::Screen,
-        events: &mut EventStream,
+        events: &mut Keyboard,
     ) -> Result<(), TuiError> {
         let message = match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => Message::Key(key),
@@ -218,7 +231,7 @@ impl Loop {
         &mut self,
         message: Message,
         screen: &mut terminal::Screen,
-        events: &mut EventStream,
+        events: &mut Keyboard,
     ) -> Result<(), TuiError> {
         self.dirty = true;
         let effects = update(&mut self.app, message, self.started.elapsed());
@@ -232,13 +245,14 @@ impl Loop {
         &mut self,
         effect: Effect,
         screen: &mut terminal::Screen,
-        events: &mut EventStream,
+        events: &mut Keyboard,
     ) -> Result<(), TuiError> {
         match effect {
             Effect::Suspend => {
-                // The stream's thread would go on reading the terminal that the shell now owns.
-                *events = EventStream::new();
+                // It would go on reading the terminal that the shell now owns.
+                events.stop();
                 screen.suspend(self.app.mouse)?;
+                *events = Keyboard::start()?;
                 self.dirty = true;
             }
             Effect::Redraw => screen.forget()?,
@@ -286,11 +300,22 @@ async fn until(at: Instant) {
     tokio::time::sleep_until(at.into()).await;
 }
 
+/// Signals that end a program which does not catch them, and that a person may send: the terminal must not be
+/// left behind as it is.
+#[cfg(unix)]
+const ENDS: [i32; 7] = [
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+];
+
 #[cfg(unix)]
 struct Signals {
-    terminate: tokio::signal::unix::Signal,
-    hang_up: tokio::signal::unix::Signal,
-    interrupt: tokio::signal::unix::Signal,
+    ends: Vec<tokio::signal::unix::Signal>,
     stop: tokio::signal::unix::Signal,
 }
 
@@ -298,21 +323,26 @@ struct Signals {
 impl Signals {
     fn new() -> std::io::Result<Signals> {
         use tokio::signal::unix::{SignalKind, signal};
+        let listen = |number| signal(SignalKind::from_raw(number));
         Ok(Signals {
-            terminate: signal(SignalKind::terminate())?,
-            hang_up: signal(SignalKind::hangup())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            stop: signal(SignalKind::from_raw(libc::SIGTSTP))?,
+            ends: ENDS.into_iter().map(listen).collect::<Result<_, _>>()?,
+            stop: listen(libc::SIGTSTP)?,
         })
     }
 
     async fn next(&mut self) -> Signal {
-        tokio::select! {
-            _ = self.terminate.recv() => Signal::End,
-            _ = self.hang_up.recv() => Signal::End,
-            _ = self.interrupt.recv() => Signal::End,
-            _ = self.stop.recv() => Signal::Suspend,
-        }
+        std::future::poll_fn(|context| {
+            // Each is asked, so that each remembers whom to wake.
+            let ended = self.ends.iter_mut().fold(false, |ended, signal| {
+                signal.poll_recv(context).is_ready() || ended
+            });
+            match (ended, self.stop.poll_recv(context)) {
+                (true, _) => Poll::Ready(Signal::End),
+                (false, Poll::Ready(_)) => Poll::Ready(Signal::Suspend),
+                (false, Poll::Pending) => Poll::Pending,
+            }
+        })
+        .await
     }
 }
 

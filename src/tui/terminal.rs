@@ -1,6 +1,7 @@
 //! The terminal: entered once, restored after every end (quit, panic, signal, suspend).
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine as _;
@@ -23,7 +24,9 @@ static ENTERED: AtomicBool = AtomicBool::new(false);
 
 /// The terminal in our hands; given back when dropped.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    /// Never dropped: where the terminal is gone, ratatui's own end prints to standard error, and that panics
+    /// where standard error went with it.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
 }
 
 impl Screen {
@@ -38,12 +41,25 @@ impl Screen {
         if !io::stdout().is_terminal() {
             return Err(TuiError::NotATerminal("output"));
         }
+        if let Some(kind) = without_screens(|name| std::env::var(name).ok()) {
+            return Err(TuiError::NoScreens(kind));
+        }
         restore_on_panic();
-        take(mouse)?;
         let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 16, io::stdout()));
-        Ok(Screen {
-            terminal: Terminal::new(backend)?,
-        })
+        match take(mouse).and_then(|()| Terminal::new(backend)) {
+            Ok(terminal) => Ok(Screen {
+                terminal: ManuallyDrop::new(terminal),
+            }),
+            Err(error) => {
+                give_back();
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Gives the terminal back before the end; nothing may be drawn afterwards.
+    pub fn leave(&mut self) {
+        give_back();
     }
 
     /// Columns and rows.
@@ -169,6 +185,19 @@ fn restore_on_panic() {
     }));
 }
 
+/// The kind of a terminal (`TERM`) that can't move its cursor, as far as it says so.
+#[cfg(unix)]
+fn without_screens(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let kind = variable("TERM").unwrap_or_default();
+    matches!(kind.trim(), "" | "dumb" | "unknown").then(|| kind.trim().to_owned())
+}
+
+/// Elsewhere consoles have no `TERM`, and all of them can.
+#[cfg(not(unix))]
+fn without_screens(_: impl Fn(&str) -> Option<String>) -> Option<String> {
+    None
+}
+
 /// How many colours this terminal shows, from the environment.
 pub fn color_depth(variable: impl Fn(&str) -> Option<String>) -> ColorDepth {
     let value = |name: &str| variable(name).unwrap_or_default().to_ascii_lowercase();
@@ -222,9 +251,41 @@ fn stop_process_group() {
 #[cfg(not(unix))]
 fn stop_process_group() {}
 
-/// How long the loop has to end by itself after the terminal has hung up.
+/// How long the loop has to end by itself after the terminal has hung up: longer than it waits for a reply to
+/// be stored.
 #[cfg(unix)]
-const LAST_RESORT: std::time::Duration = std::time::Duration::from_secs(2);
+const LAST_RESORT: std::time::Duration = std::time::Duration::from_secs(4);
+
+/// Waits until the terminal has hung up, at most so many milliseconds (-1: for ever).
+#[cfg(unix)]
+#[allow(unsafe_code)]
+fn hung_up(milliseconds: i32) -> bool {
+    loop {
+        let mut entry = libc::pollfd {
+            fd: libc::STDOUT_FILENO,
+            events: 0,
+            revents: 0,
+        };
+        // SAFETY: one valid pollfd on our stack; with no events asked for, poll returns on hang-up, error or
+        // the end of its time only.
+        let count = unsafe { libc::poll(&raw mut entry, 1, milliseconds) };
+        if count >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return count != 0;
+        }
+    }
+}
+
+/// Whether the terminal is gone, so that there is nobody to tell.
+#[cfg(unix)]
+pub fn is_gone() -> bool {
+    hung_up(0)
+}
+
+/// Elsewhere nobody can know.
+#[cfg(not(unix))]
+pub fn is_gone() -> bool {
+    false
+}
 
 /// Calls `gone` once the terminal has hung up, and ends the process if that does not. Waits in the kernel on
 /// a thread of its own: no polling.
@@ -233,26 +294,13 @@ const LAST_RESORT: std::time::Duration = std::time::Duration::from_secs(2);
 pub fn watch(gone: impl FnOnce() + Send + 'static) {
     let watching = std::thread::Builder::new().name("terminal watch".into());
     let _ = watching.spawn(move || {
-        loop {
-            let mut entry = libc::pollfd {
-                fd: libc::STDOUT_FILENO,
-                events: 0,
-                revents: 0,
-            };
-            // SAFETY: one valid pollfd on our stack; with no events asked for, poll returns on hang-up
-            // or error only.
-            let count = unsafe { libc::poll(&raw mut entry, 1, -1) };
-            let interrupted =
-                count < 0 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
-            if !interrupted {
-                gone();
-                // crossterm can read a terminal that is gone for ever inside one poll, so the loop may
-                // never hear of it. 129 is how a shell reports an end by SIGHUP.
-                std::thread::sleep(LAST_RESORT);
-                // SAFETY: ends the process at once, without handlers that could wait for a model's threads.
-                unsafe { libc::_exit(129) }
-            }
-        }
+        hung_up(-1);
+        gone();
+        // crossterm can read a terminal that is gone for ever inside one poll, so the loop may never hear of
+        // it. 129 is how a shell reports an end by SIGHUP.
+        std::thread::sleep(LAST_RESORT);
+        // SAFETY: ends the process at once, without handlers that could wait for a model's threads.
+        unsafe { libc::_exit(129) }
     });
 }
 
@@ -287,6 +335,16 @@ mod tests {
         assert!(braille(&[("LC_ALL", "C.utf8"), ("LANG", "C")]));
         assert!(!braille(&[("LANG", "en_GB.ISO-8859-1")]));
         assert!(!braille(&[("LANG", "en_GB.UTF-8"), ("TERM", "linux")]));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_terminal_that_says_it_has_no_screens_is_known() {
+        let without = |term: Option<&str>| without_screens(|_| term.map(str::to_owned));
+        assert_eq!(without(Some("dumb")).as_deref(), Some("dumb"));
+        assert_eq!(without(Some(" ")).as_deref(), Some(""));
+        assert_eq!(without(None).as_deref(), Some(""));
+        assert_eq!(without(Some("vt100")), None);
     }
 
     #[test]

@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use medrgb::data::store::{FILE_NAME, ReplyRecord, Store};
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
+
+use crate::sse_server::{Script, Server};
 
 /// The longest that anything on screen may take, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -18,7 +21,7 @@ struct Session {
     screen: Arc<Mutex<vt100::Parser>>,
     /// Tells the reading thread to let go of the terminal at the next output.
     let_go: Arc<AtomicBool>,
-    _home: tempfile::TempDir,
+    home: tempfile::TempDir,
 }
 
 fn cells(count: u16) -> NonZero<u16> {
@@ -27,6 +30,11 @@ fn cells(count: u16) -> NonZero<u16> {
 
 impl Session {
     fn start(columns: u16, rows: u16, arguments: &[&str]) -> Session {
+        Session::start_on("xterm-256color", columns, rows, arguments)
+    }
+
+    /// As [`Session::start`] on a terminal of this kind.
+    fn start_on(kind: &str, columns: u16, rows: u16, arguments: &[&str]) -> Session {
         let home = tempfile::tempdir().unwrap();
         let size = PtySize {
             rows,
@@ -37,7 +45,7 @@ impl Session {
         let pair = native_pty_system().openpty(size).unwrap();
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_medrgb"));
         command.args(arguments);
-        command.env("TERM", "xterm-256color");
+        command.env("TERM", kind);
         command.env("HOME", home.path());
         for (name, folder) in [
             ("XDG_CONFIG_HOME", "config"),
@@ -73,7 +81,7 @@ impl Session {
             child,
             screen,
             let_go,
-            _home: home,
+            home,
         }
     }
 
@@ -119,6 +127,32 @@ impl Session {
             if start.elapsed() > PATIENCE {
                 self.child.kill().unwrap();
                 panic!("the program did not end; screen:\n{}", self.text());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Closes the terminal under the program, which must be writing to it, and waits for its end.
+    #[cfg(unix)]
+    fn hang_up(self) -> (ExitStatus, tempfile::TempDir) {
+        self.let_go.store(true, Ordering::SeqCst);
+        let Session {
+            master,
+            keys,
+            mut child,
+            home,
+            ..
+        } = self;
+        drop(keys);
+        drop(master);
+        let start = Instant::now();
+        loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                return (status, home);
+            }
+            if start.elapsed() > PATIENCE {
+                child.kill().unwrap();
+                panic!("the program outlived its terminal");
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -189,42 +223,97 @@ fn a_tiny_terminal_does_no_harm() {
 }
 
 #[cfg(unix)]
-#[test]
-fn a_signal_restores_the_terminal() {
-    let mut session = Session::start(80, 24, &[]);
-    session.wait_for("questions");
+fn kill(session: &Session, signal: &str) {
     let pid = session.child.process_id().unwrap().to_string();
     let killed = std::process::Command::new("kill")
-        .args(["-TERM", &pid])
+        .args([signal, &pid])
         .status()
         .unwrap();
     assert!(killed.success());
-    session.wait_for_end();
-    session.check_restored();
 }
 
 #[cfg(unix)]
 #[test]
-fn a_dead_terminal_ends_the_program() {
-    let mut session = Session::start(80, 24, &[]);
+fn signals_restore_the_terminal() {
+    for signal in ["-TERM", "-QUIT", "-HUP", "-USR1"] {
+        let mut session = Session::start(80, 24, &[]);
+        session.wait_for("questions");
+        kill(&session, signal);
+        let status = session.wait_for_end();
+        assert!(status.success(), "{signal}: {status:?}");
+        session.check_restored();
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_dead_terminal_ends_the_program_quietly() {
+    for keys in ["j", "\r", "\rr"] {
+        let mut session = Session::start(80, 24, &[]);
+        session.wait_for("questions");
+        session.press(keys);
+        let (status, _) = session.hang_up();
+        assert!(status.success(), "{keys:?}: {status:?}");
+    }
+}
+
+/// A server whose reply never ends, and the explorer receiving it.
+fn streaming() -> (Session, Server) {
+    let script = Script::stream()
+        .text("{\"relevant_doc_id\": [\"DOC_1\"], \"step_by_step_thinking\": \"It ")
+        .drip("goes on ", 20);
+    let server = Server::start(vec![script]);
+    let url = server.base_url();
+    let model = ["--model", "openai:served", "--base-url", &url];
+    let mut session = Session::start(120, 40, &model);
     session.wait_for("questions");
-    session.let_go.store(true, Ordering::SeqCst);
-    session.press("j");
-    let Session {
-        master,
-        keys,
-        mut child,
-        ..
-    } = session;
-    drop(keys);
-    drop(master);
-    let start = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        if start.elapsed() > PATIENCE {
-            child.kill().unwrap();
-            panic!("the program outlived its terminal");
-        }
-        std::thread::sleep(Duration::from_millis(50));
+    session.press("\r");
+    session.wait_for("Sufficiency");
+    session.press("a");
+    session.wait_for("goes on");
+    (session, server)
+}
+
+/// The replies that a session has stored.
+fn stored(home: &std::path::Path) -> Vec<ReplyRecord> {
+    let file = home.join("data/medrgb").join(FILE_NAME);
+    Store::open(&file)
+        .unwrap()
+        .replies_of_run("explorer")
+        .unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn what_has_come_is_kept_when_the_terminal_goes() {
+    for _ in 0..3 {
+        let (session, _server) = streaming();
+        let (status, home) = session.hang_up();
+        assert!(status.success(), "{status:?}");
+        let kept = stored(home.path());
+        assert_eq!(kept.len(), 1);
+        assert!(kept[0].raw.contains("goes on"), "{}", kept[0].raw);
+    }
+}
+
+#[test]
+fn leaving_gives_the_terminal_back_and_keeps_what_has_come() {
+    let (mut session, _server) = streaming();
+    session.press("q");
+    session.wait_for("enter opens it");
+    session.press("q");
+    assert!(session.wait_for_end().success());
+    session.check_restored();
+    assert_eq!(stored(session.home.path()).len(), 1);
+}
+
+#[test]
+fn a_terminal_without_screens_is_refused_in_a_sentence() {
+    for kind in ["dumb", ""] {
+        let mut session = Session::start_on(kind, 80, 24, &[]);
+        assert_eq!(session.wait_for_end().exit_code(), 1);
+        session.wait_for("can't be shown on a terminal of the kind");
+        session.check_restored();
     }
 }
 

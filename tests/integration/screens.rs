@@ -199,12 +199,17 @@ fn streaming(stage: &mut Stage) -> Ticket {
     ticket
 }
 
-/// Ends the running reply with this text, read and scored as the engine does.
+/// Asks, and ends the reply with this text, read and scored as the engine does.
 fn answered(stage: &mut Stage, raw: &str) {
+    ended(stage, raw, Ending::Complete);
+}
+
+/// As [`answered`], with this end.
+fn ended(stage: &mut Stage, raw: &str, ending: Ending) {
     let ticket = asked(&stage.keys("a"));
     let running = stage.app.replies.running.as_ref().unwrap();
     let condition = stage.app.instance.as_ref().unwrap().condition;
-    let parsed = parse(raw, &running.shape, Ending::Complete);
+    let parsed = parse(raw, &running.shape, ending);
     let scores = score(&running.question, &running.context, &parsed);
     let record = ReplyRecord {
         id: 1,
@@ -568,6 +573,154 @@ fn a_short_context_is_said_at_every_size() {
             assert!(said, "{width}×{height}:\n{screen}");
         }
     }
+}
+
+#[test]
+fn a_stopped_try_does_not_hide_an_answer() {
+    let mut stage = Stage::open((120, 40), ColorDepth::True);
+    stage.keys("enter");
+    answered(
+        &mut stage,
+        "{\"relevant_doc_id\": [], \"irrelevant_doc_id\": [], \"answer_choice\": \"A\"}",
+    );
+    ended(
+        &mut stage,
+        "{\"relevant_doc_id\": [\"DOC_1\"",
+        Ending::Interrupted,
+    );
+    let screen = stage.screen();
+    assert!(screen.contains("A later try was stopped"), "{screen}");
+    assert!(screen.contains("A  ✓ right"), "{screen}");
+    stage.keys("q");
+    let screen = stage.screen();
+    assert!(screen.contains("✓ right"), "{screen}");
+    assert!(!screen.contains("unavailable"), "{screen}");
+}
+
+#[test]
+fn what_a_stopped_reply_has_not_reached_is_not_wrong() {
+    let cases = [
+        ("enter", "{\"relevant_doc_id\": [\"DOC_1\"", "said signal"),
+        (
+            "enter s",
+            "{\"sub_1\": {\"relevant_doc_id\": \"DOC_1\", \"answer\": \"2 da",
+            "given 2 da…",
+        ),
+        (
+            "enter s s",
+            "{\"sub_1\": {\"relevant_doc_id\": \"DOC_1\", \"answer\": \"2 da",
+            "given 2 da…",
+        ),
+    ];
+    for (keys, raw, said) in cases {
+        let mut stage = Stage::open((200, 60), ColorDepth::True);
+        stage.keys(keys);
+        ended(&mut stage, raw, Ending::Interrupted);
+        let screen = stage.screen();
+        assert!(screen.contains(said), "{screen}");
+        assert!(screen.contains("not reached"), "{screen}");
+        for wrong in ["✗", "skipped", "other answer", "no verdict"] {
+            assert!(!screen.contains(wrong), "{wrong}:\n{screen}");
+        }
+    }
+}
+
+#[test]
+fn figures_of_a_coming_reply_are_no_rates() {
+    for keys in ["enter", "enter s", "enter s s"] {
+        let mut stage = Stage::open((200, 60), ColorDepth::True);
+        stage.keys(keys);
+        let ticket = asked(&stage.keys("a"));
+        let event = ReplyEvent::Text("{".into());
+        stage.send(Message::Reply { ticket, event });
+        for part in [
+            "",
+            "\"relevant_doc_id\": [\"DOC_1\"], \"sub_1\": {\"answer\": \"2 days\"}",
+        ] {
+            let event = ReplyEvent::Text(part.into());
+            stage.send(Message::Reply { ticket, event });
+            let screen = stage.screen();
+            assert_eq!(screen.contains(" so far"), !part.is_empty(), "{screen}");
+            for name in ["noise detection", "sub-answers exact", "error detection"] {
+                let line = screen.lines().find(|line| line.contains(name));
+                let right = line.and_then(|line| line.split(name).nth(1));
+                assert!(!right.is_some_and(|text| text.contains('%')), "{screen}");
+            }
+        }
+    }
+}
+
+#[test]
+fn empty_lists_are_said_as_soon_as_they_are_closed() {
+    let mut stage = Stage::open((120, 40), ColorDepth::True);
+    let ticket = asked(&stage.keys("enter a"));
+    let text = "{\"relevant_doc_id\": [], \"irrelevant_doc_id\": [], ";
+    let event = ReplyEvent::Text(text.into());
+    stage.send(Message::Reply { ticket, event });
+    let screen = stage.screen();
+    assert!(!screen.contains("not yet labelled"), "{screen}");
+    assert_eq!(screen.matches("relevant    none").count(), 1, "{screen}");
+    assert_eq!(screen.matches("irrelevant  none").count(), 1, "{screen}");
+}
+
+#[test]
+fn a_long_message_can_be_read_to_its_end() {
+    for (width, height) in [(40, 12), (80, 24)] {
+        let mut stage = Stage::open((width, height), ColorDepth::True);
+        let text = format!("{}the end of it", "many words to wrap ".repeat(8));
+        stage.send(Message::Complaint(text));
+        let screen = stage.screen();
+        assert!(screen.contains("the end of it"), "{screen}");
+    }
+}
+
+#[test]
+fn the_footer_has_the_keys_one_needs() {
+    let mut stage = Stage::open((80, 24), ColorDepth::True);
+    stage.keys("enter s s");
+    let screen = stage.screen();
+    let footer = screen.lines().last().unwrap();
+    for hint in [
+        "a ask",
+        "s scenario",
+        "d diff",
+        "r retrieval",
+        "q back",
+        "? all keys",
+    ] {
+        assert!(footer.contains(hint), "{hint}: {footer}");
+    }
+    assert!(footer.chars().count() <= 80, "{footer}");
+    stage.send(Message::Resize(40, 12));
+    let screen = stage.screen();
+    let footer = screen.lines().last().unwrap();
+    assert!(
+        footer.contains("q back") && footer.contains("? all keys"),
+        "{footer}"
+    );
+}
+
+#[test]
+fn title_encoder_and_recall_stand_on_a_small_screen() {
+    let mut stage = Stage::open((80, 24), ColorDepth::True);
+    retrieval_with_hits(&mut stage);
+    let screen = stage.screen();
+    for words in ["Retrieval", "minilm-l6", "stand-in", "HNSW found 100 %"] {
+        assert!(screen.contains(words), "{words}:\n{screen}");
+    }
+}
+
+#[test]
+fn a_long_question_shows_what_it_asks() {
+    let mut stage = Stage::open((80, 24), ColorDepth::True);
+    stage.send(Message::Dataset(Ok(wild_dataset(&[format!(
+        "{}Which drug is it?",
+        "A man of 50 years has a cough. ".repeat(20)
+    )]))));
+    stage.keys("enter");
+    let screen = stage.screen();
+    assert!(screen.contains("Which drug is it?"), "{screen}");
+    assert!(screen.contains("shift-tab to Question"), "{screen}");
 }
 
 #[test]

@@ -33,6 +33,7 @@ mod worker;
 mod writer;
 
 pub use sampling::REPEAT_PENALTY;
+pub use worker::is_computing;
 
 /// Window where neither the config nor the model sets a smaller one: beyond it a prompt takes
 /// minutes on a processor and the context hundreds of megabytes.

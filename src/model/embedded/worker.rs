@@ -3,10 +3,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -14,6 +15,34 @@ use tokio_util::sync::CancellationToken;
 use crate::model::embedded::loaded::{LoadedModel, local};
 use crate::model::embedded::session::{Limits, Session};
 use crate::model::{ChatRequest, Delta, ModelError, Reply};
+
+/// How long a worker that is dropped may take to end; then it is left behind.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Models' threads of this process that have not ended.
+static ALIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether a model's thread may be computing: then the process must end without running the library's own
+/// way out, which would take from under that thread what it works with.
+pub fn is_computing() -> bool {
+    ALIVE.load(Ordering::SeqCst) > 0
+}
+
+/// Counts a thread for as long as it lives.
+struct Alive;
+
+impl Alive {
+    fn new() -> Alive {
+        ALIVE.fetch_add(1, Ordering::SeqCst);
+        Alive
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        ALIVE.fetch_sub(1, Ordering::SeqCst);
+    }
+}
 
 /// What a request gives back, piece by piece.
 pub enum Event {
@@ -76,16 +105,21 @@ impl Worker {
     fn start(&self) -> Result<Running, ModelError> {
         let (jobs, inbox) = channel();
         let (path, limits) = (self.path.clone(), self.limits);
+        let alive = Alive::new();
         let thread = std::thread::Builder::new()
             .name("embedded model".into())
-            .spawn(move || run(&path, limits, &inbox))
+            .spawn(move || {
+                let _alive = alive;
+                run(&path, limits, &inbox);
+            })
             .map_err(|error| local(format!("no thread can be started for the model: {error}")))?;
         Ok(Running { jobs, thread })
     }
 }
 
 impl Drop for Worker {
-    /// Waits for the thread: the library must not be computing while the process takes itself down.
+    /// Gives the thread a moment to end. Reading a file or a long prompt goes on for seconds after it was told
+    /// to stop, and nobody has to wait for that; see [`is_computing`] for the end of the process.
     fn drop(&mut self) {
         let running = self
             .running
@@ -93,7 +127,10 @@ impl Drop for Worker {
             .unwrap_or_else(PoisonError::into_inner);
         if let Some(Running { jobs, thread }) = running.take() {
             drop(jobs);
-            let _ = thread.join();
+            let deadline = Instant::now() + PATIENCE;
+            while !thread.is_finished() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(2));
+            }
         }
     }
 }
@@ -139,4 +176,34 @@ fn answer(session: &mut Session<'_>, job: Job) {
 fn finish(job: &Job, result: Result<Reply, ModelError>) {
     // Nobody may be listening any more.
     let _ = job.events.blocking_send(Event::Done(Box::new(result)));
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn nobody_waits_long_for_a_thread_that_computes() {
+        let limits = Limits {
+            window: 16,
+            threads: 1,
+        };
+        let worker = Worker::new(PathBuf::from("no-file"), limits);
+        let (jobs, inbox) = channel();
+        let (release, held) = channel::<()>();
+        let alive = Alive::new();
+        let thread = std::thread::spawn(move || {
+            let _alive = alive;
+            let _ = held.recv();
+            drop(inbox);
+        });
+        *worker.running.lock().unwrap() = Some(Running { jobs, thread });
+        let start = Instant::now();
+        drop(worker);
+        assert!(start.elapsed() >= PATIENCE);
+        assert!(start.elapsed() < PATIENCE * 20, "{:?}", start.elapsed());
+        assert!(is_computing());
+        drop(release);
+    }
 }

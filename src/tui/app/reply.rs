@@ -46,6 +46,23 @@ impl Verdict {
         }
     }
 
+    /// Whether a reply with this verdict says something about the model.
+    pub fn counts(self) -> bool {
+        self != Verdict::Unavailable
+    }
+
+    /// The verdict to show of several tries, newest first: that of the newest which counts, else of the newest.
+    pub fn newest(tries: impl Iterator<Item = Verdict>) -> Option<Verdict> {
+        let mut newest = None;
+        for verdict in tries {
+            if verdict.counts() {
+                return Some(verdict);
+            }
+            newest.get_or_insert(verdict);
+        }
+        newest
+    }
+
     /// Mark and word.
     pub fn words(self) -> (&'static str, &'static str) {
         match self {
@@ -351,25 +368,44 @@ pub struct Replies {
 const KEPT: usize = 100;
 
 impl Replies {
-    /// The reply to show with exactly this context.
+    /// The reply to show with exactly this context: the one that is coming, else the newest that counts, else
+    /// the newest.
     pub fn shown(&self, context: &Context) -> Option<&ReplyState> {
-        self.newest_first().find(|reply| reply.context == *context)
+        self.best(|reply| reply.context == *context)
     }
 
-    /// The latest reply to a question in a scenario.
+    /// As [`Replies::shown`], of all replies to a question in a scenario.
     pub fn latest(&self, question_id: &str, scenario: Scenario) -> Option<&ReplyState> {
-        self.newest_first()
-            .find(|reply| reply.question.id == question_id && reply.context.scenario == scenario)
+        self.best(|reply| reply.question.id == question_id && reply.context.scenario == scenario)
+    }
+
+    fn best(&self, fits: impl Fn(&ReplyState) -> bool) -> Option<&ReplyState> {
+        let all = || self.newest_first().filter(|reply| fits(reply));
+        all()
+            .find(|reply| reply.running() || reply.counts())
+            .or_else(|| all().next())
+    }
+
+    /// The newest try with exactly this context, where an older reply is shown because this one was stopped or
+    /// failed.
+    pub fn failed_since(&self, context: &Context) -> Option<&ReplyState> {
+        let newest = self.newest_first().find(|reply| reply.context == *context);
+        let failed = newest.filter(|reply| !reply.running() && !reply.counts());
+        failed.filter(|_| self.shown(context).is_some_and(ReplyState::counts))
     }
 
     /// As [`Replies::shown`], to change it.
     pub fn shown_mut(&mut self, context: &Context) -> Option<&mut ReplyState> {
+        let shown = std::ptr::from_ref(self.shown(context)?);
+        let at = self
+            .newest_first()
+            .position(|reply| std::ptr::eq(reply, shown))?;
         let stored = self.stored.iter_mut().flat_map(|(_, replies)| replies);
         self.running
             .iter_mut()
             .chain(self.recent.iter_mut().rev())
             .chain(stored)
-            .find(|reply| reply.context == *context)
+            .nth(at)
     }
 
     fn newest_first(&self) -> impl Iterator<Item = &ReplyState> {

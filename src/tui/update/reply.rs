@@ -159,9 +159,13 @@ fn finish(app: &mut App, result: Result<Box<ReplyRecord>, String>) {
         match result {
             Ok(record) => {
                 reply.finish(&record);
-                app.browse
-                    .outcomes
-                    .insert(record.question.id.clone(), Verdict::of(&record));
+                let outcome = app.browse.outcomes.entry(record.question.id.clone());
+                let verdict = Verdict::of(&record);
+                // A try that was stopped does not hide an earlier answer.
+                let shown = outcome.or_insert(verdict);
+                if verdict.counts() || !shown.counts() {
+                    *shown = verdict;
+                }
             }
             Err(message) => reply.fail(message),
         }

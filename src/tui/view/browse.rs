@@ -3,7 +3,9 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
 
+use crate::domain::text::count;
 use crate::tui::app::reply::Verdict;
 use crate::tui::app::{App, DatasetState, Screen};
 use crate::tui::command::Command;
@@ -90,9 +92,9 @@ fn title(app: &App, area: Rect, buffer: &mut Buffer) {
         let total = app.browse.entries.len();
         let shown = app.browse.shown.len();
         let count = if shown == total {
-            format!("  {}", crate::domain::text::count(total, "question"))
+            format!("  {}", count(total, "question"))
         } else {
-            format!("  {shown} of {total} questions")
+            format!("  {shown} of {}", count(total, "question"))
         };
         left.push(span(theme, count, Tone::Text));
         if let Some(trouble) = dataset.trouble() {
@@ -149,6 +151,9 @@ struct Columns {
     text: usize,
 }
 
+/// Columns that the question keeps where ids are long.
+const LEAST_TEXT: usize = 26;
+
 fn columns(app: &App, width: usize) -> Columns {
     let longest = |f: fn(&crate::tui::app::browse::Entry) -> usize, most: usize| {
         app.browse
@@ -159,15 +164,6 @@ fn columns(app: &App, width: usize) -> Columns {
             .unwrap_or(0)
             .min(most)
     };
-    let id = longest(
-        |entry| entry.id.chars().count(),
-        match width {
-            0..50 => 8,
-            50..90 => 16,
-            _ => 24,
-        },
-    )
-    .max(2);
     let part = if width < 90 {
         0
     } else {
@@ -181,6 +177,9 @@ fn columns(app: &App, width: usize) -> Columns {
     };
     let counts = if width < 80 { 0 } else { 15 };
     let gaps = 2 + 2 + if part > 0 { 2 } else { 0 } + if counts > 0 { 2 } else { 0 };
+    let least = if width < 50 { 8 } else { 16 };
+    let spare = width.saturating_sub(outcome + part + counts + gaps + LEAST_TEXT);
+    let id = longest(|entry| entry.id.width(), spare.max(least)).max(2);
     Columns {
         outcome,
         id,
@@ -368,10 +367,10 @@ fn preview(app: &App, area: Rect, buffer: &mut Buffer) {
                 "edited to support a wrong answer",
             ),
         ];
-        for (count, what, why) in counts {
-            let plural = if count == 1 { "" } else { "s" };
+        for (number, what, why) in counts {
+            let plural = if number == 1 { "" } else { "s" };
             flow.line(Line::from(vec![
-                span(theme, format!("{count:>3} {what}{plural}"), Tone::Text),
+                span(theme, format!("{number:>3} {what}{plural}"), Tone::Text),
                 span(theme, format!("  {why}"), Tone::Faint),
             ]));
         }

@@ -7,11 +7,11 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Borders, Widget};
 
 use crate::tui::app::retrieval::IndexState;
-use crate::tui::app::{App, Overlay, Screen};
+use crate::tui::app::{App, Notice, Overlay, Screen};
 use crate::tui::command::{COMMANDS, Command};
 use crate::tui::theme::{Theme, Tone};
 use crate::tui::widgets::flow::{Flow, scroll_bar};
-use crate::tui::widgets::line::{both_ends, cut_spans};
+use crate::tui::widgets::line::{both_ends, cut_spans, one_line};
 
 /// A piece of text in a tone.
 pub(super) fn span(theme: &Theme, text: impl Into<String>, tone: Tone) -> Span<'static> {
@@ -139,24 +139,10 @@ pub(super) fn footer(app: &App, area: Rect, buffer: &mut Buffer) {
         height: 1,
         ..area
     };
-    for x in row.left()..row.right() {
-        buffer[(x, row.y)].reset();
-    }
-    buffer.set_style(row, theme.style(Tone::Text));
     if let Some(notice) = &app.notice {
-        let tone = if notice.bad { Tone::Bad } else { Tone::Warning };
-        let mark = if notice.bad { " ! " } else { " · " };
-        let text = format!(
-            "{mark}{}",
-            crate::tui::widgets::line::one_line(&notice.text)
-        );
-        let line = Line::from(cut_spans(
-            vec![span(theme, text, tone)],
-            usize::from(row.width),
-        ));
-        put(buffer, row.x, row.y, &line, row.width);
-        return;
+        return message(app, notice, area, buffer);
     }
+    clear(app, row, buffer);
     let spans = match &app.overlay {
         Some(Overlay::Palette { .. }) => {
             fixed(theme, &["enter run", "up/down choose", "esc close"])
@@ -180,6 +166,41 @@ pub(super) fn footer(app: &App, area: Rect, buffer: &mut Buffer) {
     put(buffer, row.x, row.y, &Line::from(spans), row.width);
 }
 
+/// Empties rows of the screen.
+fn clear(app: &App, area: Rect, buffer: &mut Buffer) {
+    for y in area.top()..area.bottom() {
+        for x in area.left()..area.right() {
+            buffer[(x, y)].reset();
+        }
+    }
+    buffer.set_style(area, app.theme.style(Tone::Text));
+}
+
+/// A message over the last rows, as many as it needs to be read to its end (up to half of the screen).
+fn message(app: &App, notice: &Notice, area: Rect, buffer: &mut Buffer) {
+    const MARK: u16 = 3;
+    let tone = if notice.bad { Tone::Bad } else { Tone::Warning };
+    let mark = if notice.bad { " ! " } else { " · " };
+    let mut flow = Flow::new(area.width.saturating_sub(MARK));
+    flow.say(&app.wraps, &one_line(&notice.text), tone);
+    let rows = u16::try_from(flow.rows()).unwrap_or(u16::MAX);
+    let rows = rows.clamp(1, (area.height / 2).max(1));
+    let place = Rect {
+        y: area.bottom().saturating_sub(rows),
+        height: rows,
+        ..area
+    };
+    clear(app, place, buffer);
+    let head = Line::from(span(&app.theme, mark, tone));
+    put(buffer, place.x, place.y, &head, place.width);
+    let text = Rect {
+        x: place.x + MARK.min(place.width),
+        width: place.width.saturating_sub(MARK),
+        ..place
+    };
+    flow.draw(text, buffer, 0, &app.theme);
+}
+
 fn fixed(theme: &Theme, hints: &[&str]) -> Vec<Span<'static>> {
     let mut spans = vec![Span::raw(" ")];
     for hint in hints {
@@ -190,47 +211,85 @@ fn fixed(theme: &Theme, hints: &[&str]) -> Vec<Span<'static>> {
     spans
 }
 
-/// The footer of a screen from the command table; what does not fit is left out, never cut.
-fn keys(app: &App, width: usize) -> Vec<Span<'static>> {
-    let theme = &app.theme;
-    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
+/// Commands whose keys stand in the footer before others where not all fit: without them nobody gets far, or
+/// out again. Most needed first.
+const FIRST: [Command; 11] = [
+    Command::Help,
+    Command::Back,
+    Command::Leave,
+    Command::Open,
+    Command::Ask,
+    Command::Stop,
+    Command::NextScenario,
+    Command::LessSignal,
+    Command::Retrieval,
+    Command::NextDiffView,
+    Command::FocusNext,
+];
+
+/// Keys that share a word in the footer.
+struct Hint {
+    word: &'static str,
+    keys: Vec<String>,
+    /// Its place in [`FIRST`], or behind all of that.
+    rank: usize,
+}
+
+impl Hint {
+    fn columns(&self) -> usize {
+        let keys = self.keys.iter().map(|key| key.chars().count() + 1);
+        keys.sum::<usize>() + self.word.chars().count() + 2
+    }
+}
+
+/// The hints for a state, in the order of the command table.
+fn hints(app: &App) -> Vec<Hint> {
+    let mut hints: Vec<Hint> = Vec::new();
     let rows = COMMANDS.iter().filter(|row| {
         row.screens.contains(&app.screen) && !row.footer.is_empty() && matters(app, row.command)
     });
     for row in rows {
         let key = app.keymap.key(row.command);
-        match groups.iter_mut().find(|(word, _)| *word == row.footer) {
-            Some((_, keys)) => keys.push(key),
-            None => groups.push((row.footer, vec![key])),
+        let rank = FIRST.iter().position(|command| *command == row.command);
+        let rank = rank.unwrap_or(FIRST.len());
+        match hints.iter_mut().find(|hint| hint.word == row.footer) {
+            Some(hint) => {
+                hint.keys.push(key);
+                hint.rank = hint.rank.min(rank);
+            }
+            None => hints.push(Hint {
+                word: row.footer,
+                keys: vec![key],
+                rank,
+            }),
         }
     }
-    // The way to all other keys is always there.
-    let last = groups.pop();
-    let text_width = |keys: &[String], word: &str| {
-        keys.iter()
-            .map(|key| key.chars().count() + 1)
-            .sum::<usize>()
-            + word.chars().count()
-            + 2
-    };
-    let reserved = last
-        .as_ref()
-        .map_or(0, |(word, keys)| text_width(keys, word));
-    let mut used = 1;
+    hints
+}
+
+/// The footer of a screen from the command table; what does not fit is left out, never cut.
+fn keys(app: &App, width: usize) -> Vec<Span<'static>> {
+    let theme = &app.theme;
+    let hints = hints(app);
+    let mut order: Vec<usize> = (0..hints.len()).collect();
+    order.sort_by_key(|&at| hints[at].rank);
+    // The blanks behind the last hint may lie outside.
+    let mut room = (width + 2).saturating_sub(1);
+    let mut chosen = Vec::new();
+    for at in order {
+        let needed = hints[at].columns();
+        // The way to all other keys is always there.
+        if needed <= room || hints[at].rank == 0 {
+            room = room.saturating_sub(needed);
+            chosen.push(at);
+        }
+    }
     let mut spans = vec![Span::raw(" ")];
-    let push = |word: &str, keys: &[String], spans: &mut Vec<Span<'static>>| {
-        spans.push(span(theme, keys.join(" "), Tone::Key));
-        spans.push(span(theme, format!(" {word}  "), Tone::Faint));
-    };
-    for (word, keys) in &groups {
-        let needed = text_width(keys, word);
-        if used + needed + reserved <= width {
-            used += needed;
-            push(word, keys, &mut spans);
+    for (at, hint) in hints.iter().enumerate() {
+        if chosen.contains(&at) {
+            spans.push(span(theme, hint.keys.join(" "), Tone::Key));
+            spans.push(span(theme, format!(" {}  ", hint.word), Tone::Faint));
         }
-    }
-    if let Some((word, keys)) = last {
-        push(word, &keys, &mut spans);
     }
     spans
 }

@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 use crate::domain::context::Scenario;
 use crate::domain::passage::{Role, Source};
 use crate::domain::score::Labelled;
+use crate::domain::text::count;
 use crate::tui::app::App;
 use crate::tui::app::instance::{Composed, InstanceState, Panel};
 use crate::tui::app::reply::ReplyState;
@@ -200,7 +201,7 @@ fn document(
             let (inserted, deleted) = diff.words;
             let words = match (inserted, deleted) {
                 (0, 0) => "the edit changes no word".to_owned(),
-                _ => format!("edited: {inserted} words in, {deleted} out"),
+                _ => format!("edited: {} in, {deleted} out", count(inserted, "word")),
             };
             flow.line(Line::from(span(theme, words, Tone::Faint)));
         }

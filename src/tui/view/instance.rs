@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 
 use crate::domain::context::{Condition, Scenario};
 use crate::domain::passage::Role;
+use crate::domain::text::count;
 use crate::tui::app::instance::{InstanceState, Panel};
 use crate::tui::app::reply::caution;
 use crate::tui::app::{App, ModelState};
@@ -14,7 +15,7 @@ use crate::tui::theme::Tone;
 use crate::tui::view::chrome::{FRAME_COLUMNS, bar, inside, panel, put, span};
 use crate::tui::view::{documents, reply, scores};
 use crate::tui::widgets::flow::Flow;
-use crate::tui::widgets::line::{cut, one_line};
+use crate::tui::widgets::line::{cut, fitting, one_line};
 
 /// From this width on, columns stand side by side.
 const WIDE: u16 = 100;
@@ -361,9 +362,15 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
     for (at, area) in &layout.panels {
         let inner = inside(*area);
         let flow = content(app, state, *at, inner.width);
-        let scroll = scroll_of(app, *at, flow.rows(), usize::from(inner.height));
-        let (left, right) = titles(app, state, *at);
         let focused = *at == state.focus;
+        let height = usize::from(inner.height);
+        let (mut left, mut right) = titles(app, state, *at, area.width);
+        let mut scroll = scroll_of(app, *at, flow.rows(), height);
+        // A long question asks in its last sentence.
+        if *at == Panel::Question && !focused && scroll == 0 && flow.rows() > height {
+            scroll = question_end(state, inner.width, height);
+            (left, right) = cut_question_titles(app, state, area.width);
+        }
         panel(app, *area, buffer, focused, left, right, &flow, scroll);
     }
     if let Some(area) = layout.others {
@@ -375,7 +382,34 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
 
 type Spans = Vec<Span<'static>>;
 
-fn titles(app: &App, state: &InstanceState, panel: Panel) -> (Spans, Spans) {
+/// Where a question that does not fit is scrolled to: the end of its text, above the options.
+fn question_end(state: &InstanceState, width: u16, height: usize) -> usize {
+    let text = crate::tui::widgets::text::wrap(state.text.text(), usize::from(width));
+    text.lines.len().saturating_sub(height)
+}
+
+/// The title of a question that does not fit: how to get to all of it.
+fn cut_question_titles(app: &App, state: &InstanceState, width: u16) -> (Spans, Spans) {
+    let theme = &app.theme;
+    let mut title = vec![span(theme, "Question", Tone::Title)];
+    if width >= 60 {
+        let id = cut(&one_line(&state.question.id), 16);
+        title.push(span(theme, format!("  {id}"), Tone::Faint));
+    }
+    let key = app.keymap.key(Command::FocusPrevious);
+    let used: usize = title.iter().map(Span::width).sum();
+    let hint = fitting(
+        [
+            format!("its end; {key} to Question: all of it, options"),
+            format!("{key} to Question: all of it"),
+            format!("{key}: all of it"),
+        ],
+        usize::from(width).saturating_sub(used + 10),
+    );
+    (title, vec![span(theme, hint, Tone::Key)])
+}
+
+fn titles(app: &App, state: &InstanceState, panel: Panel, width: u16) -> (Spans, Spans) {
     let theme = &app.theme;
     match panel {
         Panel::Question => (
@@ -385,7 +419,7 @@ fn titles(app: &App, state: &InstanceState, panel: Panel) -> (Spans, Spans) {
             ],
             Vec::new(),
         ),
-        Panel::Reply => reply::titles(app, state),
+        Panel::Reply => reply::titles(app, state, usize::from(width)),
         Panel::Scores => scores::titles(app, state),
         _ => documents::titles(app, state, panel),
     }
@@ -464,26 +498,21 @@ fn header(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
         .data()
         .map_or_else(String::new, |data| one_line(&data.name));
     let wide = area.width >= 160;
-    let mut left = Vec::new();
-    let position = state.index + 1;
-    if area.width >= 60 {
-        if area.width >= 70 {
-            left.push(span(theme, " MedRGB ", Tone::Title));
-        }
-        let text = format!(" {} {position}/{total}  ", cut(&name, 24));
-        left.push(span(theme, text, Tone::Text));
-    } else {
-        left.push(span(theme, format!(" {position}/{total} "), Tone::Text));
-    }
+    let position = format!(" {}/{total} ", state.index + 1);
     let scenario = scenario_title(condition.scenario);
-    left.push(span(theme, scenario, Tone::Strong));
-    left.push(span(theme, format!("  n {}", condition.docs), Tone::Text));
-    if condition.scenario != Scenario::Standard {
-        left.push(span(theme, format!("  p {} %", condition.p), Tone::Text));
-    }
-    if state.composed.is_ok() && area.width >= 60 {
-        left.push(span(theme, format!("  ({})", counts(state)), Tone::Faint));
-    }
+    let brand = span(theme, " MedRGB ", Tone::Title);
+    let text = format!(" {}{position} ", cut(&name, 24));
+    let named = span(theme, text, Tone::Text);
+    let position = span(theme, position, Tone::Text);
+    let asked = asked_for(app, state, scenario, true);
+    let short = asked_for(app, state, scenario, false);
+    let choices = [
+        [vec![brand, named.clone()], asked.clone()].concat(),
+        [vec![named], asked.clone()].concat(),
+        [vec![position.clone()], asked].concat(),
+        [vec![position.clone()], short].concat(),
+    ];
+    let mut left = first_fitting(choices, usize::from(area.width));
     let first = Rect { height: 1, ..area };
     if area.height == 1 && wide {
         left.extend(warnings(app, state, 0));
@@ -495,8 +524,7 @@ fn header(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
     if area.height == 1 {
         // Little room: what must be known about the context comes before what was asked for.
         let short = |level| warnings(app, state, level);
-        let position = span(theme, format!(" {position}/{total} "), Tone::Text);
-        let shares = span(theme, format!("  p {} %", condition.p), Tone::Text);
+        let shares = span(theme, format!("  {}", shares(state)), Tone::Text);
         let brief = [position, span(theme, scenario, Tone::Strong), shares];
         let choices = [
             [left, short(0)].concat(),
@@ -525,6 +553,33 @@ fn header(app: &App, state: &InstanceState, area: Rect, buffer: &mut Buffer) {
     let used: usize = line.iter().map(Span::width).sum();
     let model = model(app, width.saturating_sub(used + 3));
     bar(app, second, buffer, line, model);
+}
+
+/// Scenario, n, p and, with `whole`, what the context holds.
+fn asked_for(app: &App, state: &InstanceState, scenario: &'static str, whole: bool) -> Spans {
+    let theme = &app.theme;
+    let condition = &state.condition;
+    let mut spans = vec![
+        span(theme, scenario, Tone::Strong),
+        span(theme, format!("  n {}", condition.docs), Tone::Text),
+    ];
+    if condition.scenario != Scenario::Standard {
+        spans.push(span(theme, format!("  {}", shares(state)), Tone::Text));
+    }
+    if state.composed.is_ok() && whole {
+        spans.push(span(theme, format!(" ({})", counts(state)), Tone::Faint));
+    }
+    spans
+}
+
+/// The share of signal, and what it came to where that is another one.
+fn shares(state: &InstanceState) -> String {
+    let asked = state.condition.p;
+    let is = state.context().map(|context| format!("{:.0}", context.p));
+    match is.filter(|is| *is != asked.to_string()) {
+        Some(is) => format!("asked p {asked} %, is {is} %"),
+        None => format!("p {asked} %"),
+    }
 }
 
 /// The first choice that fits a width, else the last.
@@ -558,10 +613,10 @@ fn warnings(app: &App, state: &InstanceState, level: usize) -> Spans {
         });
     }
     if let Some(context) = state.context().filter(|context| context.short) {
-        let (docs, wanted, p) = (context.docs, context.docs_requested, context.p);
+        let (docs, wanted) = (context.docs, context.docs_requested);
         texts.push(match level {
-            0 => format!("  SHORT: {docs} of {wanted} documents, p {p:.0} %"),
-            1 => format!("  SHORT: {docs} of {wanted}, p {p:.0} %"),
+            0 => format!("  SHORT: {docs} of {}", count(wanted, "document")),
+            1 => format!("  SHORT: {docs} of {wanted}"),
             _ => format!("  SHORT {docs}/{wanted}"),
         });
     }

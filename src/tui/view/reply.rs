@@ -3,9 +3,11 @@
 use std::rc::Rc;
 
 use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
 
 use crate::domain::answer::{Ending, Outcome, ParsedReply, SubAnswer};
 use crate::domain::context::Scenario;
+use crate::domain::text::count;
 use crate::tui::app::instance::InstanceState;
 use crate::tui::app::reply::{Phase, ReplyState, Verdict, caution};
 use crate::tui::app::{App, ModelState};
@@ -15,26 +17,65 @@ use crate::tui::view::browse::verdict_tone;
 use crate::tui::view::chrome::span;
 use crate::tui::view::documents::role_mark;
 use crate::tui::widgets::flow::Flow;
-use crate::tui::widgets::line::one_line;
+use crate::tui::widgets::line::{cut, one_line};
 use crate::tui::widgets::text::Rich;
 
 /// Width of the names of the parts.
 const NAME: u16 = 12;
 
-pub(super) fn titles(app: &App, state: &InstanceState) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
+/// What the frame keeps of a title's width: corners, blanks, and the gap between the two ends.
+const TITLE_MARGIN: usize = 10;
+
+pub(super) fn titles(
+    app: &App,
+    state: &InstanceState,
+    width: usize,
+) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
     let theme = &app.theme;
     let mut left = vec![span(theme, "Reply", Tone::Title)];
     let Some(reply) = shown(app, state) else {
         return (left, Vec::new());
     };
-    left.push(span(
-        theme,
-        format!("  {}", one_line(&reply.model)),
-        Tone::Faint,
-    ));
+    left.extend(short_answer(app, state, reply));
     if state.raw {
         left.push(span(theme, "  raw", Tone::Warning));
     }
+    let mut facts = facts(app, reply);
+    let used: usize = left.iter().map(Span::width).sum();
+    let room = width.saturating_sub(used + TITLE_MARGIN);
+    // The last facts are the least needed, and the model's name stands in the header too.
+    while facts.len() > 1 && facts.join(" · ").width() > room {
+        facts.pop();
+    }
+    let facts = facts.join(" · ");
+    let room = room.saturating_sub(facts.width() + 2);
+    if room >= 6 {
+        let model = cut(&one_line(&reply.model), room);
+        left.push(span(theme, format!("  {model}"), Tone::Faint));
+    }
+    (left, vec![span(theme, facts, Tone::Faint)])
+}
+
+/// The answer and whether it is right, for the title.
+fn short_answer(app: &App, state: &InstanceState, reply: &ReplyState) -> Vec<Span<'static>> {
+    let theme = &app.theme;
+    let mut spans = Vec::new();
+    if let Some(letter) = reply.parsed.as_ref().and_then(|parsed| parsed.answer) {
+        spans.push(span(theme, format!("  {letter}"), Tone::Strong));
+    }
+    if let Some(verdict) = reply.verdict().filter(|_| state.gold) {
+        let (mark, word) = verdict.words();
+        spans.push(span(
+            theme,
+            format!("  {mark} {word}"),
+            verdict_tone(verdict),
+        ));
+    }
+    spans
+}
+
+/// Speed, size and times of a reply, the most needed first.
+fn facts(app: &App, reply: &ReplyState) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(rate) = reply.rate(app.now) {
         facts.push(format!("{rate:.0} tok/s"));
@@ -42,7 +83,7 @@ pub(super) fn titles(app: &App, state: &InstanceState) -> (Vec<Span<'static>>, V
     let (tokens, estimated) = reply.tokens();
     if tokens > 0 {
         let about = if estimated { "≈" } else { "" };
-        facts.push(format!("{about}{tokens} tokens"));
+        facts.push(format!("{about}{}", count(tokens, "token")));
     }
     if let Some(first) = reply.first_token {
         facts.push(format!("first token {:.1} s", first.as_secs_f64()));
@@ -53,7 +94,7 @@ pub(super) fn titles(app: &App, state: &InstanceState) -> (Vec<Span<'static>>, V
     if let Some(cached) = reply.usage.cached_tokens.filter(|count| *count > 0) {
         facts.push(format!("{cached} cached"));
     }
-    (left, vec![span(theme, facts.join(" · "), Tone::Faint)])
+    facts
 }
 
 fn shown<'a>(app: &'a App, state: &InstanceState) -> Option<&'a ReplyState> {
@@ -127,6 +168,14 @@ fn origin(app: &App, reply: &ReplyState, flow: &mut Flow) {
     }
     if let Some(caution) = &reply.caution {
         flow.say(&app.wraps, caution, Tone::Warning);
+    }
+    if let Some(later) = app.replies.failed_since(&reply.context) {
+        let what = match &later.phase {
+            Phase::Failed(message) => format!("brought no reply ({message})"),
+            _ => "was stopped before an answer".to_owned(),
+        };
+        let text = format!("A later try {what}; this is the newest reply that counts.");
+        flow.say(&app.wraps, &text, Tone::Warning);
     }
 }
 
@@ -203,8 +252,8 @@ fn parts(app: &App, state: &InstanceState, reply: &ReplyState, flow: &mut Flow) 
         );
     }
     if reply.context.scenario == Scenario::Sufficiency {
-        labels(app, reply, "relevant", &parsed.relevant, flow);
-        labels(app, reply, "irrelevant", &parsed.irrelevant, flow);
+        labels(app, reply, true, &parsed.relevant, flow);
+        labels(app, reply, false, &parsed.irrelevant, flow);
     }
     for (index, sub) in parsed.subs.iter().enumerate() {
         if let Some(sub) = sub {
@@ -230,8 +279,12 @@ fn parts(app: &App, state: &InstanceState, reply: &ReplyState, flow: &mut Flow) 
     }
 }
 
-fn labels(app: &App, reply: &ReplyState, name: &str, positions: &[usize], flow: &mut Flow) {
-    if positions.is_empty() && reply.running() {
+fn labels(app: &App, reply: &ReplyState, relevant: bool, positions: &[usize], flow: &mut Flow) {
+    let name = if relevant { "relevant" } else { "irrelevant" };
+    if positions.is_empty() && !reply.list_closed(relevant) {
+        if !reply.running() {
+            part(app, flow, name, &[("not reached".into(), Tone::Faint)]);
+        }
         return;
     }
     let mut pieces = Vec::new();
@@ -251,7 +304,8 @@ fn labels(app: &App, reply: &ReplyState, name: &str, positions: &[usize], flow: 
 fn sub_answer(app: &App, reply: &ReplyState, index: usize, sub: &SubAnswer, flow: &mut Flow) {
     let mut pieces = Vec::new();
     if let Some(answer) = &sub.answer {
-        pieces.push((one_line(answer), Tone::Strong));
+        let cut = if reply.sub_reached(index) { "" } else { "…" };
+        pieces.push((format!("{}{cut}", one_line(answer)), Tone::Strong));
     }
     let named = sub.document.and_then(|at| reply.context.documents.get(at));
     match (named, &sub.document_raw) {

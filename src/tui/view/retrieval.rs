@@ -5,7 +5,9 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
 
+use crate::domain::text::count;
 use crate::retrieval::{Hit, Method};
 use crate::tui::app::App;
 use crate::tui::app::retrieval::{BuildState, IndexState, METHODS};
@@ -126,55 +128,83 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
     }
 }
 
+/// The title and what the encoder is, each in the longest form that leaves room for the other.
 fn header(app: &App, area: Rect, buffer: &mut Buffer) {
     let theme = &app.theme;
     let name = app
         .data()
         .map_or_else(String::new, |data| one_line(&data.name));
-    let mut left = vec![
-        span(theme, " MedRGB  ", Tone::Title),
-        span(theme, format!("{name}  "), Tone::Text),
-        span(theme, "Retrieval", Tone::Strong),
+    let brand = span(theme, " MedRGB  ", Tone::Title);
+    let named = span(theme, format!("{}  ", cut(&name, 32)), Tone::Text);
+    let title = span(theme, "Retrieval", Tone::Strong);
+    let size = match &app.retrieval.index {
+        IndexState::Ready(info) => format!("  {}", count(info.documents, "document")),
+        _ => String::new(),
+    };
+    let size = span(theme, size, Tone::Faint);
+    let lefts = [
+        vec![brand.clone(), named, title.clone(), size],
+        vec![brand, title.clone()],
+        vec![Span::raw(" "), title],
     ];
-    let mut right = Vec::new();
-    match &app.retrieval.index {
-        IndexState::Ready(info) => {
-            left.push(span(
-                theme,
-                format!("  {} documents", info.documents),
-                Tone::Faint,
-            ));
-            match &info.encoder {
-                Some(encoder) => {
-                    let (text, tone) = encoder_words(&encoder.name, encoder.stand_in);
-                    let text =
-                        format!("{text} · {} dimensions · {} ", encoder.dim, encoder.backend);
-                    right.push(span(theme, text, tone));
-                }
-                None => right.push(span(theme, "no encoder: BM25 only ", Tone::Warning)),
-            }
-        }
-        IndexState::Building { encoder, .. } => match encoder {
-            Some(encoder) => {
-                let (text, tone) = encoder_words(&encoder.name, encoder.stand_in);
-                right.push(span(theme, format!("{text} "), tone));
-            }
-            None => right.push(span(theme, "building the index … ", Tone::Warning)),
-        },
-        IndexState::Failed(_) => right.push(span(theme, "no index ", Tone::Bad)),
-        IndexState::None => {}
-    }
-    bar(app, area, buffer, left, right);
+    let (rights, tone) = encoder_forms(app);
+    let width = |left: &[Span<'_>]| left.iter().map(Span::width).sum::<usize>();
+    let all = usize::from(area.width);
+    // The title shrinks to two words before the encoder loses its name.
+    let pairs = [(0, 0), (0, 1), (0, 2), (1, 2), (1, 3), (2, 3)];
+    let fits =
+        |&(left, right): &(usize, usize)| width(&lefts[left]) + rights[right].width() + 1 <= all;
+    let (left, right) = pairs.into_iter().find(fits).unwrap_or((2, 3));
+    let room = all.saturating_sub(width(&lefts[left]) + 1);
+    let right = span(theme, cut(&rights[right], room), tone);
+    bar(app, area, buffer, lefts[left].clone(), vec![right]);
 }
 
-/// An encoder's name, and that it is a stand-in where it is one.
-fn encoder_words(name: &str, stand_in: bool) -> (String, Tone) {
+/// What is known of the encoder, in ever fewer words.
+fn encoder_forms(app: &App) -> ([String; 4], Tone) {
+    let same = |text: &str, tone| ([text; 4].map(str::to_owned), tone);
+    match &app.retrieval.index {
+        IndexState::Ready(info) => match &info.encoder {
+            Some(encoder) => {
+                let (forms, tone) = encoder_words(&encoder.name, encoder.stand_in);
+                let [long, short, name] = forms;
+                let more = format!("{} dimensions · {}", encoder.dim, encoder.backend);
+                let forms = [
+                    format!("{long} · {more} "),
+                    format!("{long} "),
+                    format!("{short} "),
+                    format!("{name} "),
+                ];
+                (forms, tone)
+            }
+            None => same("no encoder: BM25 only ", Tone::Warning),
+        },
+        IndexState::Building { encoder, .. } => match encoder {
+            Some(encoder) => {
+                let (forms, tone) = encoder_words(&encoder.name, encoder.stand_in);
+                let [long, short, name] = forms.map(|form| format!("{form} "));
+                ([long.clone(), long, short, name], tone)
+            }
+            None => same("building the index … ", Tone::Warning),
+        },
+        IndexState::Failed(_) => same("no index ", Tone::Bad),
+        IndexState::None => same("", Tone::Text),
+    }
+}
+
+/// An encoder's name, and that it is a stand-in where it is one, in ever fewer words.
+fn encoder_words(name: &str, stand_in: bool) -> ([String; 3], Tone) {
     let name = one_line(name);
     if stand_in {
-        let text = format!("encoder {name} (stand-in for MedCPT)");
-        return (text, Tone::Warning);
+        let forms = [
+            format!("encoder {name} (stand-in for MedCPT)"),
+            format!("{name} (stand-in)"),
+            format!("{name} (stand-in)"),
+        ];
+        return (forms, Tone::Warning);
     }
-    (format!("encoder {name}"), Tone::Text)
+    let forms = [format!("encoder {name}"), name.clone(), name];
+    (forms, Tone::Text)
 }
 
 fn query(app: &App, area: Rect, buffer: &mut Buffer) {
@@ -259,7 +289,7 @@ fn status(app: &App, area: Rect, buffer: &mut Buffer) {
             lines.push(vec![span(theme, text, Tone::Faint)]);
         }
         IndexState::Ready(info) => {
-            lines.push(timing(app));
+            lines.push(timing(app, usize::from(area.width)));
             if let Some(notice) = &info.notice {
                 lines.push(vec![span(
                     theme,
@@ -323,30 +353,48 @@ fn in_words(left: Duration) -> String {
     }
 }
 
-fn timing(app: &App) -> Vec<Span<'static>> {
+/// Times and recall of the last search, as much of it as fits; the recall is in every form.
+fn timing(app: &App, width: usize) -> Vec<Span<'static>> {
     let theme = &app.theme;
     let found = |list: usize| match app.retrieval.lists.get(list) {
-        Some(Some(Ok(found))) => Some(found),
+        Some(Some(Ok(found))) => Some(found.timing_ms),
         _ => None,
     };
-    let mut parts = Vec::new();
-    if let Some(dense) = found(0) {
-        let timing = dense.timing_ms;
-        parts.push(format!(
-            "dense: tokenise {:.1} ms, encode {:.1} ms, search {:.2} ms",
-            timing.tokenize, timing.encode, timing.search
-        ));
-    }
-    if let Some(words) = found(1) {
-        parts.push(format!("BM25 {:.2} ms", words.timing_ms.search));
-    }
-    if let Some(recall) = app.retrieval.recall {
-        parts.push(format!(
-            "HNSW found {:.0} % of the exact top hits",
-            recall * 100.0
-        ));
-    }
-    vec![span(theme, format!(" {}", parts.join("   ")), Tone::Faint)]
+    let dense = found(0).map(|timing| {
+        let (tokenise, encode, search) = (timing.tokenize, timing.encode, timing.search);
+        let all = tokenise + encode + search;
+        [
+            format!(
+                "dense: tokenise {tokenise:.1} ms, encode {encode:.1} ms, search {search:.2} ms"
+            ),
+            format!("dense {all:.1} ms (encode {encode:.1})"),
+            format!("dense {all:.1} ms"),
+        ]
+    });
+    let words = found(1)
+        .map(|timing| [2, 2, 1].map(|digits| format!("BM25 {:.digits$} ms", timing.search)));
+    let recall = app.retrieval.recall.map(|recall| {
+        let share = format!("HNSW found {:.0} %", recall * 100.0);
+        [
+            format!("{share} of the exact top hits"),
+            format!("{share} of the exact"),
+            share,
+        ]
+    });
+    let parts = [dense, words, recall];
+    let form = |level: usize| {
+        let texts: Vec<&str> = parts
+            .iter()
+            .flatten()
+            .map(|part| part[level].as_str())
+            .collect();
+        format!(" {}", texts.join("   "))
+    };
+    vec![span(
+        theme,
+        fitting([form(0), form(1), form(2)], width),
+        Tone::Faint,
+    )]
 }
 
 fn method_title(method: Method) -> (&'static str, &'static str) {

@@ -9,6 +9,7 @@ use crate::domain::passage::Role;
 use crate::domain::score::{Labelled, Metric, Scores, SubScore};
 use crate::tui::app::App;
 use crate::tui::app::instance::InstanceState;
+use crate::tui::app::reached::SoFar;
 use crate::tui::app::reply::ReplyState;
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
@@ -93,17 +94,17 @@ fn scored(app: &App, state: &InstanceState, reply: &ReplyState, scores: &Scores,
         Scenario::Standard => {}
         Scenario::Sufficiency => sufficiency(app, reply, scores, flow),
         Scenario::Integration => {
-            for sub in &scores.subs {
-                integration(app, state, reply, sub, flow);
+            for (index, sub) in scores.subs.iter().enumerate() {
+                integration(app, state, reply, index, sub, flow);
             }
         }
         Scenario::Robustness => {
-            for sub in &scores.subs {
-                robustness(app, state, reply, sub, flow);
+            for (index, sub) in scores.subs.iter().enumerate() {
+                robustness(app, state, reply, index, sub, flow);
             }
         }
     }
-    metrics(app, scores, flow);
+    metrics(app, reply, scores, flow);
 }
 
 fn main_answer(
@@ -141,13 +142,14 @@ fn main_answer(
     flow.gap();
 }
 
-fn said_words(said: Labelled, running: bool) -> &'static str {
+fn said_words(reply: &ReplyState, said: Labelled) -> &'static str {
     match said {
         Labelled::Relevant => "said signal",
         Labelled::Irrelevant => "said noise",
         Labelled::Both => "said both",
-        Labelled::Neither if running => "not yet labelled",
-        Labelled::Neither => "not labelled",
+        Labelled::Neither if reply.document_reached(said) => "not labelled",
+        Labelled::Neither if reply.running() => "not yet labelled",
+        Labelled::Neither => "not reached",
     }
 }
 
@@ -167,14 +169,14 @@ fn sufficiency(app: &App, reply: &ReplyState, scores: &Scores, flow: &mut Flow) 
             Labelled::Irrelevant => 1,
             Labelled::Both | Labelled::Neither => 2,
         };
-        table[usize::from(doc.role == Role::Noise)][column] += 1;
-        let waiting = doc.said == Labelled::Neither && reply.running();
-        let (right, right_tone) = if waiting {
-            ("·", Tone::Faint)
-        } else {
+        let reached = reply.document_reached(doc.said);
+        table[usize::from(doc.role == Role::Noise)][column] += usize::from(reached);
+        let (right, right_tone) = if reached {
             right_mark(doc.right)
+        } else {
+            ("·", Tone::Faint)
         };
-        let said = said_words(doc.said, reply.running());
+        let said = said_words(reply, doc.said);
         let head = Line::from(span(theme, fit(&doc.label, 8), Tone::Text));
         // Columns one below the other where there is room for the widest row.
         let groups = if flow.width() < 36 {
@@ -242,12 +244,27 @@ fn label(app: &App, reply: &ReplyState, sub: &SubScore) -> (Line<'static>, u16) 
     (head, columns)
 }
 
+/// What stands for a part of sub-answer k that is not there.
+fn missing(reply: &ReplyState, index: usize, left_out: &'static str) -> &'static str {
+    match reply.sub_reached(index) {
+        true => left_out,
+        false => reply.missing_words(left_out),
+    }
+}
+
 /// Gold and given answer of a sub-question.
-fn answers(app: &App, state: &InstanceState, reply: &ReplyState, sub: &SubScore, flow: &mut Flow) {
+fn answers(
+    app: &App,
+    state: &InstanceState,
+    reply: &ReplyState,
+    index: usize,
+    sub: &SubScore,
+    flow: &mut Flow,
+) {
     let given = match &sub.given {
-        Some(given) => one_line(given),
-        None if reply.running() => "not yet".into(),
-        None => "skipped".into(),
+        Some(given) if reply.sub_reached(index) => one_line(given),
+        Some(given) => format!("{}…", one_line(given)),
+        None => missing(reply, index, "skipped").into(),
     };
     let mut pieces = vec![("given ".to_owned(), Tone::Faint), (given, Tone::Text)];
     if state.gold {
@@ -266,12 +283,13 @@ fn integration(
     app: &App,
     state: &InstanceState,
     reply: &ReplyState,
+    index: usize,
     sub: &SubScore,
     flow: &mut Flow,
 ) {
     let (head, columns) = label(app, reply, sub);
     let mut groups = Vec::new();
-    if sub.given.is_some() {
+    if sub.given.is_some() && reply.sub_reached(index) {
         let (mark, tone) = right_mark(sub.exact);
         groups.push(vec![(format!("{mark} exact"), tone)]);
         groups.push(vec![(format!("F1 {:.2}", sub.f1), Tone::Text)]);
@@ -286,13 +304,14 @@ fn integration(
         groups.push(document);
     }
     flow.groups(&app.wraps, head, columns, &groups);
-    answers(app, state, reply, sub, flow);
+    answers(app, state, reply, index, sub, flow);
 }
 
 fn robustness(
     app: &App,
     state: &InstanceState,
     reply: &ReplyState,
+    index: usize,
     sub: &SubScore,
     flow: &mut Flow,
 ) {
@@ -313,12 +332,15 @@ fn robustness(
             let (mark, tone) = right_mark(right == Some(true));
             groups.push(vec![(format!("{said} {mark}"), tone)]);
         }
-        (None, _) if reply.running() => {
-            groups.push(vec![("no verdict yet".into(), Tone::Faint)]);
+        (None, _) if reply.sub_reached(index) => {
+            groups.push(vec![("no verdict ✗".into(), Tone::Bad)]);
         }
-        (None, _) => groups.push(vec![("no verdict ✗".into(), Tone::Bad)]),
+        (None, _) => groups.push(vec![(
+            format!("verdict {}", reply.missing_words("missing")),
+            Tone::Faint,
+        )]),
     }
-    if sub.given.is_some() {
+    if sub.given.is_some() && reply.sub_reached(index) {
         let (text, tone) = if sub.adopted {
             ("✗ planted answer", Tone::Bad)
         } else if sub.exact {
@@ -329,15 +351,20 @@ fn robustness(
         groups.push(vec![(text.to_owned(), tone)]);
     }
     flow.groups(&app.wraps, head, columns, &groups);
-    answers(app, state, reply, sub, flow);
+    answers(app, state, reply, index, sub, flow);
 }
 
 /// Metrics of one reply, in the order and with the names of the benchmark.
-fn metrics(app: &App, scores: &Scores, flow: &mut Flow) {
+fn metrics(app: &App, reply: &ReplyState, scores: &Scores, flow: &mut Flow) {
     for (metric, ratio) in &scores.counts {
         let Some(name) = metric_name(*metric) else {
             continue;
         };
+        if reply.running() {
+            let (value, count) = so_far_words(reply, *metric);
+            metric_line(app, name, &value, count, flow);
+            continue;
+        }
         let value = match ratio.value() {
             Some(value) => format!("{:>5.1} %", value * 100.0),
             None => "    –  ".into(),
@@ -348,6 +375,21 @@ fn metrics(app: &App, scores: &Scores, flow: &mut Flow) {
             format!("  {:.2}/{:.0}", ratio.num, ratio.den)
         };
         metric_line(app, name, &value, &count, flow);
+    }
+}
+
+/// A figure of a reply that still comes: never a rate, which would look like a result.
+pub(super) fn so_far_words(reply: &ReplyState, metric: Metric) -> (String, &'static str) {
+    match reply.so_far(metric) {
+        Some(SoFar { right, judged }) if judged > 0 => {
+            let right = if right.fract() == 0.0 {
+                format!("{right:.0}")
+            } else {
+                format!("{right:.2}")
+            };
+            (format!("{:>7}", format!("{right}/{judged}")), " so far")
+        }
+        _ => ("      –".into(), ""),
     }
 }
 
@@ -532,16 +574,16 @@ mod tests {
                 "{\"sub_1\": {\"relevant_doc_id\": \"DOC_1\", \"factual_correctness\": true, \"answer\": \"x\"}, \"sub_2",
                 vec![
                     "saidcorrect",
-                    "noverdict✗",
+                    "verdictnotreached",
                     "otheranswer",
                     "edited",
-                    "skipped",
+                    "givennotreached",
                 ],
             ),
             (
                 Scenario::Integration,
                 "{\"sub_1\": {\"relevant_doc_id\": \"DOC_99\", \"answer\": \"x\"}, \"sub_2",
-                vec!["✗exact", "F10.00", "✗rightdocument", "skipped"],
+                vec!["✗exact", "F10.00", "✗rightdocument", "notreached"],
             ),
         ];
         for (scenario, raw, wanted) in cases {

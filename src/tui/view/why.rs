@@ -16,6 +16,7 @@ use crate::tui::theme::Tone;
 use crate::tui::view::chrome::span;
 use crate::tui::view::documents::{right_mark, role_mark};
 use crate::tui::view::reply::{outcome_words, part};
+use crate::tui::view::scores::so_far_words;
 use crate::tui::widgets::flow::Flow;
 use crate::tui::widgets::line::one_line;
 
@@ -155,12 +156,17 @@ impl Page<'_> {
 
     fn document(&self, document: &DocumentScore, flow: &mut Flow) {
         let (mark, tone) = role_mark(document.role);
-        let (right, right_tone) = right_mark(document.right);
+        let reached = self.reply.document_reached(document.said);
+        let (right, right_tone) = match reached {
+            true => right_mark(document.right),
+            false => ("·", Tone::Faint),
+        };
         let said = match document.said {
             Labelled::Relevant => "in the relevant list",
             Labelled::Irrelevant => "in the irrelevant list",
             Labelled::Both => "in both lists",
-            Labelled::Neither => "in no list",
+            Labelled::Neither if reached => "in no list",
+            Labelled::Neither => self.reply.missing_words("in no list"),
         };
         let role = if document.role == Role::Noise {
             "noise"
@@ -181,9 +187,12 @@ impl Page<'_> {
         if parsed.evidence.is_some() {
             self.words(flow, parsed.sources.subs.get(index).copied().flatten());
         }
+        let reached = self.reply.sub_reached(index);
         let given = match &sub.given {
-            Some(given) => (one_line(given), Tone::Strong),
-            None => ("skipped: it counts as wrong".to_owned(), Tone::Bad),
+            Some(given) if reached => (one_line(given), Tone::Strong),
+            Some(given) => (format!("{}…", one_line(given)), Tone::Text),
+            None if reached => ("skipped: it counts as wrong".to_owned(), Tone::Bad),
+            None => (self.reply.missing_words("skipped").to_owned(), Tone::Faint),
         };
         self.row(flow, "given", &[given]);
         if sub.echo_differs {
@@ -195,12 +204,15 @@ impl Page<'_> {
             if let Some(planted) = &sub.planted {
                 self.row(flow, "planted", &[(one_line(planted), Tone::Adversarial)]);
             }
-            if let Some(given) = &sub.given {
+            if let Some(given) = sub.given.as_ref().filter(|_| reached) {
                 self.match_of(given, sub, flow);
             }
         }
-        self.attribution(sub, flow);
-        if self.reply.context.scenario == Scenario::Robustness {
+        if reached {
+            self.attribution(sub, flow);
+        }
+        let robust = self.reply.context.scenario == Scenario::Robustness;
+        if robust && (reached || sub.verdict.is_some()) {
             self.verdict(sub, flow);
         }
     }
@@ -279,6 +291,9 @@ impl Page<'_> {
         if scores.counts.is_empty() || !self.gold {
             return;
         }
+        if self.reply.running() {
+            return self.metrics_so_far(scores, flow);
+        }
         self.heading(flow, "Metrics of this reply");
         for (metric, ratio) in &scores.counts {
             let Some(value) = ratio.value() else { continue };
@@ -290,10 +305,25 @@ impl Page<'_> {
             ];
             self.row(flow, "", &pieces);
         }
-        if self.reply.running() {
-            let text = "The reply is still coming; what it has not said yet counts as missing.";
-            flow.say(&self.app.wraps, text, Tone::Warning);
+    }
+
+    /// Figures over what has come, which are no rates yet.
+    fn metrics_so_far(&self, scores: &Scores, flow: &mut Flow) {
+        self.heading(flow, "So far");
+        for metric in scores.counts.keys() {
+            if self.reply.so_far(*metric).is_none() {
+                continue;
+            }
+            let (value, _) = so_far_words(self.reply, *metric);
+            let title = Measure::Of(*metric).title();
+            let pieces = [
+                (format!("{value}  "), Tone::Strong),
+                (title.to_owned(), Tone::Text),
+            ];
+            self.row(flow, "", &pieces);
         }
+        let text = "The reply is still coming; only what it has said is judged here.";
+        flow.say(&self.app.wraps, text, Tone::Warning);
     }
 }
 
