@@ -538,6 +538,7 @@ mod tests {
         let parsed = parse(raw, &shape, Ending::Interrupted);
         let question = state.question.clone();
         let mut reply = ReplyState::asked(Ticket(1), question, context, shape, "m", Duration::ZERO);
+        reply.raw = raw.to_owned();
         reply.scores = Some(score(&state.question, &reply.context, &parsed));
         reply.parsed = Some(parsed);
         reply.phase = Phase::Done;
