@@ -333,9 +333,10 @@ impl Signals {
     async fn next(&mut self) -> Signal {
         std::future::poll_fn(|context| {
             // Each is asked, so that each remembers whom to wake.
-            let ended = self.ends.iter_mut().fold(false, |ended, signal| {
-                signal.poll_recv(context).is_ready() || ended
-            });
+            let ended = self
+                .ends
+                .iter_mut()
+                .any(|signal| signal.poll_recv(context).is_ready());
             match (ended, self.stop.poll_recv(context)) {
                 (true, _) => Poll::Ready(Signal::End),
                 (false, Poll::Ready(_)) => Poll::Ready(Signal::Suspend),

@@ -152,8 +152,7 @@ fn header(app: &App, area: Rect, buffer: &mut Buffer) {
     let all = usize::from(area.width);
     // The title shrinks to two words before the encoder loses its name.
     let pairs = [(0, 0), (0, 1), (0, 2), (1, 2), (1, 3), (2, 3)];
-    let fits =
-        |&(left, right): &(usize, usize)| width(&lefts[left]) + rights[right].width() + 1 <= all;
+    let fits = |&(left, right): &(usize, usize)| width(&lefts[left]) + rights[right].width() < all;
     let (left, right) = pairs.into_iter().find(fits).unwrap_or((2, 3));
     let room = all.saturating_sub(width(&lefts[left]) + 1);
     let right = span(theme, cut(&rights[right], room), tone);
