@@ -20,8 +20,8 @@ use crate::engine::sweep::slot::{Retries, Slot};
 use crate::model::FailureKind;
 use crate::model::tokens::estimate_prompt;
 
-/// Replies that may wait to be stored beyond the calls under way: storing that falls behind must slow down
-/// asking, or memory would fill.
+/// Replies that may wait to be stored beyond the calls under way, and eight for each call at most: storing that
+/// falls behind must slow down asking, or memory would fill and failures in a row would be seen too late.
 const MOST_WAITING: usize = 256;
 
 /// How often progress is told while nothing ends.
@@ -157,7 +157,8 @@ impl Driver<'_> {
         let mut next = self.compose(&mut waiting);
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let most_tasks = self.sweep.ceiling() + MOST_WAITING;
+        let ceiling = self.sweep.ceiling();
+        let most_tasks = ceiling + MOST_WAITING.min(8 * ceiling);
         loop {
             if self.stopped.is_some() {
                 next = None;
