@@ -31,7 +31,7 @@ impl Collection {
     /// The collection of an address. Nothing is asked of the server yet.
     ///
     /// # Errors
-    /// As [`Client::new`].
+    /// When the system gives no thread, or encryption is asked for and this machine has no root certificates.
     pub fn new(address: &Address, token: Option<&Token>) -> Result<Collection, RetrievalError> {
         Ok(Collection {
             client: Client::new(address, token)?,
