@@ -297,7 +297,7 @@ fn text(output: &Output<'_>) -> String {
     };
     let mut out = format!(
         "{by}: {} on {}\n",
-        count(output.queries, "query").replace("querys", "queries"),
+        count(output.queries, "query"),
         count(output.documents, "document"),
     );
     let interval = output

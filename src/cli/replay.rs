@@ -93,7 +93,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     say(&format!(
         "{}: {}",
         collapse(&clean(&model.identity().detail)),
-        count(playable.len(), "recorded reply").replace("replys", "replies")
+        count(playable.len(), "recorded reply")
     ))?;
     play(&model, &playable)
 }

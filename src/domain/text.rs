@@ -127,11 +127,15 @@ pub fn short(text: &str) -> String {
     cut
 }
 
-/// A number with its noun, which takes an s except after 1: "1 record", "2 records".
+/// A number with its noun, which takes its plural except after 1: "1 record", "2 records", "2 replies".
 pub fn count(number: usize, noun: &str) -> String {
-    match number {
-        1 => format!("1 {noun}"),
-        _ => format!("{number} {noun}s"),
+    let stem = noun
+        .strip_suffix('y')
+        .filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
+    match (number, stem) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{number} {stem}ies"),
+        (_, None) => format!("{number} {noun}s"),
     }
 }
 
@@ -183,6 +187,22 @@ pub fn text_key(text: &str) -> u128 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn nouns_take_their_plural() {
+        let all = [
+            (1, "reply"),
+            (2, "reply"),
+            (0, "query"),
+            (3, "day"),
+            (2, "record"),
+        ];
+        let said = all.map(|(number, noun)| count(number, noun));
+        assert_eq!(
+            said,
+            ["1 reply", "2 replies", "0 queries", "3 days", "2 records"]
+        );
+    }
 
     #[test]
     fn escape_sequences_and_overrides_are_removed() {

@@ -277,7 +277,7 @@ pub(super) fn findings_text(findings: &[Finding]) -> String {
         let _ = writeln!(
             out,
             "In all {}: {}.",
-            count(findings.len(), "reply").replace("replys", "replies"),
+            count(findings.len(), "reply"),
             sums(findings)
         );
     }

@@ -89,7 +89,7 @@ pub(super) fn read(
         note(&format!(
             "{}: {} stored, {} failed, {} there already, {} not of this sweep, {} unreadable",
             part.title(),
-            count(read.replies + read.broken, "reply").replace("replys", "replies"),
+            count(read.replies + read.broken, "reply"),
             read.failures,
             read.already_there,
             read.unknown,
