@@ -13,7 +13,7 @@ use crate::cli::encoder::{self, Backend};
 use crate::cli::progress::Line;
 use crate::cli::{index, remote};
 use crate::data::dataset::Dataset;
-use crate::domain::text::{clean, collapse};
+use crate::domain::text::{clean, collapse, shortened};
 use crate::retrieval::remote::Address;
 use crate::retrieval::{
     CorpusDocument, EncoderFolders, EncoderSummary, Found, Hit, Method, NO_ENCODER, Retriever,
@@ -360,11 +360,4 @@ fn line_of(hit: &Hit) -> String {
     format!("{:>3}  {:>8.4}  {id}  {title}", hit.rank, hit.score)
         .trim_end()
         .to_owned()
-}
-
-fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", text[..end].trim_end()),
-        None => text.to_owned(),
-    }
 }

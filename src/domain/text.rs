@@ -127,6 +127,14 @@ pub fn short(text: &str) -> String {
     cut
 }
 
+/// At most the first `most` characters, with an ellipsis where something was cut.
+pub fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text[..end].trim_end()),
+        None => text.to_owned(),
+    }
+}
+
 /// A number with its noun, which takes its plural except after 1: "1 record", "2 records", "2 replies".
 pub fn count(number: usize, noun: &str) -> String {
     let stem = noun

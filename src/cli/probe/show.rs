@@ -9,7 +9,7 @@ use crate::data::store::ReplyRecord;
 use crate::domain::probe::{
     Citation, Citations, Effect, Quote, Stance, Support, Trace, citations, trace,
 };
-use crate::domain::text::{clean, collapse, count};
+use crate::domain::text::{clean, collapse, count, shortened};
 use crate::engine::instance::Instance;
 use crate::engine::probe::{Asked, Probed};
 
@@ -58,7 +58,12 @@ impl Shown<'_> {
         for document in &context.documents {
             let title = plain(&document.title);
             let role = format!("{:?}", document.role).to_lowercase();
-            let _ = writeln!(out, "  {:<7}{role:<12}{}", document.label, cut(&title, 56));
+            let _ = writeln!(
+                out,
+                "  {:<7}{role:<12}{}",
+                document.label,
+                shortened(&title, 56)
+            );
         }
         let _ = writeln!(out);
         let width = self
@@ -348,7 +353,7 @@ fn write_citation(out: &mut String, number: usize, one: &Citation) {
     let given = one.answer.as_deref().unwrap_or("(skipped)");
     let cited = match (&one.cited, &one.unknown_name) {
         (Some(label), _) => label.clone(),
-        (None, Some(name)) => format!("\"{}\" (no such document)", cut(&plain(name), 24)),
+        (None, Some(name)) => format!("\"{}\" (no such document)", shortened(&plain(name), 24)),
         (None, None) => "nothing".to_owned(),
     };
     let right = match one.cited.as_deref() == Some(one.expected.as_str()) {
@@ -358,7 +363,7 @@ fn write_citation(out: &mut String, number: usize, one: &Citation) {
     let _ = writeln!(
         out,
         "  {number}. \"{}\" cites {cited}{right}: {}{}",
-        cut(&plain(given), 48),
+        shortened(&plain(given), 48),
         one.support.describe(),
         among(&one.contained_in, one.support)
     );
@@ -372,7 +377,7 @@ fn write_quote(out: &mut String, quote: &Quote) {
     let _ = writeln!(
         out,
         "  quoted \"{}\" cites {cited}: {}{}",
-        cut(&plain(&quote.text), 48),
+        shortened(&plain(&quote.text), 48),
         quote.support.describe(),
         among(&quote.contained_in, quote.support)
     );
@@ -409,11 +414,4 @@ fn plain_edges(text: &str) -> String {
 
 fn plain(text: &str) -> String {
     collapse(&clean(text))
-}
-
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", text[..end].trim_end()),
-        None => text.to_owned(),
-    }
 }

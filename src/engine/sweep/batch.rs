@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 
 use crate::data::output;
 use crate::data::store::Store;
+use crate::domain::plain::json_reason;
 use crate::domain::plan::is_counted_reply;
 use crate::domain::text::short;
 use crate::engine::ask::{AskRequest, keep, record};
@@ -21,13 +22,11 @@ use crate::engine::instance::Instance;
 use crate::engine::survey::Place;
 use crate::engine::sweep::Sweep;
 use crate::model::{BatchModel, ChatRequest};
+use crate::source::{self, Line, Lines};
 
 /// Requests and bytes of one file at most: what OpenAI accepts (50,000 and 200 MB), with a margin.
 const MOST_REQUESTS: usize = 50_000;
 const MOST_BYTES: usize = 190_000_000;
-
-/// Longest line of an answer that is read.
-const LONGEST_LINE: u64 = 64 << 20;
 
 /// A file that was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -203,29 +202,13 @@ pub fn read(
     }
     let mut found = BatchRead::default();
     for path in files {
-        let file = File::open(path)
-            .map_err(|error| format!("{} can't be read: {error}", path.display()))?;
-        let mut reader = BufReader::new(file);
-        let mut line = Vec::new();
-        let mut number = 0;
-        loop {
-            line.clear();
-            let mut limited = std::io::Read::take(&mut reader, LONGEST_LINE);
-            let count = limited
-                .read_until(b'\n', &mut line)
-                .map_err(|error| format!("{} can't be read on: {error}", path.display()))?;
-            if count == 0 {
-                break;
-            }
-            number += 1;
-            if line.iter().all(u8::is_ascii_whitespace) {
-                continue;
-            }
-            let answer: Value = match serde_json::from_slice(&line) {
+        let unreadable = |error| format!("{} can't be read: {error}", path.display());
+        let mut lines = Lines::new(source::open(path).map_err(unreadable)?.0);
+        while let Some((number, line)) = lines.next_line().map_err(unreadable)? {
+            let answer: Value = match parsed(line) {
                 Ok(answer) => answer,
-                Err(error) => {
-                    let why = crate::domain::plain::json_reason(&error);
-                    found.problem(format!("{} line {number}: no JSON: {why}", path.display()));
+                Err(why) => {
+                    found.problem(format!("{} line {number}: {why}", path.display()));
                     continue;
                 }
             };
@@ -249,6 +232,15 @@ pub fn read(
         ));
     }
     Ok(found)
+}
+
+fn parsed(line: Line<'_>) -> Result<Value, String> {
+    match line {
+        Line::Text(text) => {
+            serde_json::from_str(text).map_err(|error| format!("no JSON: {}", json_reason(&error)))
+        }
+        Line::Bad(why) => Err(why),
+    }
 }
 
 /// Stores an answer; true where it counts as a reply.
