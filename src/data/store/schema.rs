@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 const APPLICATION_ID: i32 = 0x4d52_4742;
 
 /// Migration k leads from version k to version k + 1.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     "CREATE TABLE runs (
         name TEXT PRIMARY KEY NOT NULL,
         created_at TEXT NOT NULL
@@ -49,6 +49,7 @@ const MIGRATIONS: [&str; 3] = [
         created_at TEXT NOT NULL
     ) STRICT;
     CREATE INDEX judgements_by_reply ON judgements (reply, judge, sub, id);",
+    include_str!("wide_to_narrow.sql"),
 ];
 
 /// The version that this program writes.
@@ -71,7 +72,8 @@ impl From<rusqlite::Error> for SchemaFault {
     }
 }
 
-/// Brings the schema to [`VERSION`]; all migrations happen in one transaction, or none does.
+/// Brings the schema to [`VERSION`]; all migrations happen in one transaction, or none does. Foreign keys must be
+/// off, since tables are replaced by others of the same name.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), SchemaFault> {
     let found = version(connection)?;
     if found == VERSION && application(connection)? == APPLICATION_ID {

@@ -79,6 +79,25 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// All of them.
+    pub const ALL: [Outcome; 10] = [
+        Outcome::Answered,
+        Outcome::Insufficient,
+        Outcome::Refused,
+        Outcome::SeveralOptions,
+        Outcome::NotOffered,
+        Outcome::Unreadable,
+        Outcome::Truncated,
+        Outcome::Interrupted,
+        Outcome::ProviderError,
+        Outcome::Empty,
+    ];
+
+    /// The outcome with this name.
+    pub fn named(name: &str) -> Option<Outcome> {
+        Outcome::ALL.into_iter().find(|outcome| outcome.name() == name)
+    }
+
     /// Whether this counts as a reply in rates (an unavailable one does not).
     pub fn is_reply(self) -> bool {
         !matches!(self, Outcome::Interrupted | Outcome::ProviderError)
