@@ -204,6 +204,12 @@ pub trait ChatModel: Send + Sync {
         on_delta: &'a mut (dyn FnMut(Delta) + Send),
     ) -> BoxFuture<'a, Result<Reply, ModelError>>;
 
+    /// All that decides the reply to a request, keys left out: for equal requests equal, whatever run or day they
+    /// belong to. `None` where replies are not the model's own, so that none may stand for another.
+    fn identify(&self, _request: &ChatRequest) -> Option<serde_json::Value> {
+        None
+    }
+
     /// This model where its provider takes requests in files.
     fn batch(&self) -> Option<&dyn BatchModel> {
         None

@@ -1,6 +1,6 @@
 //! Reading parts of a run's records: what a sweep needs to go on, and what a list of its contents shows.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use rusqlite::{Row, params};
@@ -91,8 +91,10 @@ struct GroupKey {
 /// The scores of a record as far as sums need them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EntryScores {
+    /// Row id.
+    pub id: i64,
     /// Numerators and denominators; empty for a call that gave no reply.
-    pub counts: HashMap<Metric, Ratio>,
+    pub counts: BTreeMap<Metric, Ratio>,
     /// Whether the context has fewer documents than asked for.
     pub short: bool,
 }
@@ -123,23 +125,28 @@ impl Store {
         )
     }
 
-    /// The scores of a run's records by row id.
+    /// Hands the scores of a run's records to `visit`, in stored order.
     ///
     /// # Errors
     /// [`StoreError`] when the database can't be read.
-    pub fn scores_of_run(&self, run: &str) -> Result<HashMap<i64, EntryScores>, StoreError> {
-        let rows = self.read_rows(
-            "SELECT id, counts, short FROM replies WHERE run = ?1",
+    pub fn visit_scores(
+        &self,
+        run: &str,
+        visit: &mut dyn FnMut(EntryScores),
+    ) -> Result<(), StoreError> {
+        let visited = self.read_rows(
+            "SELECT id, counts, short FROM replies WHERE run = ?1 ORDER BY id",
             params![run],
             |row| {
-                let scores = EntryScores {
+                visit(EntryScores {
+                    id: row.get(0)?,
                     counts: parse(row, 1)?,
                     short: row.get(2)?,
-                };
-                Ok((row.get(0)?, scores))
+                });
+                Ok(())
             },
-        )?;
-        Ok(rows.into_iter().collect())
+        );
+        visited.map(drop)
     }
 
     /// What a run holds, grouped by condition, model, sampling, outcome and origin, in order of appearance.

@@ -35,7 +35,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-pub use contents::{RunEntry, RunGroup};
+pub use contents::{EntryScores, RunEntry, RunGroup};
 pub use judgements::JudgementRecord;
 pub use lock::{RunLock, logbook};
 pub use observations::settings;

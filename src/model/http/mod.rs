@@ -310,6 +310,14 @@ impl HttpModel {
 }
 
 impl ChatModel for HttpModel {
+    fn identify(&self, request: &ChatRequest) -> Option<serde_json::Value> {
+        let mut body = body::request_body(&self.settings, request);
+        // How the reply travels, which leaves it as it is.
+        body.shift_remove("stream");
+        body.shift_remove("stream_options");
+        Some(serde_json::json!({"server": server(&self.url), "body": body}))
+    }
+
     fn batch(&self) -> Option<&dyn BatchModel> {
         Some(self)
     }
@@ -412,6 +420,15 @@ fn client(settings: &HttpSettings, base: &Url, headers: HeaderMap) -> reqwest::R
         builder = builder.no_proxy();
     }
     builder.build()
+}
+
+/// The address without what may be secret (user, password, query); all names of this machine are one.
+fn server(url: &Url) -> String {
+    let mut url = url.clone();
+    if is_loopback(&url) {
+        let _ = url.set_host(Some("localhost"));
+    }
+    shown_url(&url)
 }
 
 fn is_loopback(url: &Url) -> bool {
