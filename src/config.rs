@@ -109,6 +109,13 @@ pub struct ModelConfig {
     pub price_out: Option<f64>,
     /// Attempts after the first.
     pub retries: Option<u32>,
+    /// The most calls that a sweep starts per minute.
+    pub rpm: Option<u32>,
+    /// The most tokens of calls that a sweep starts per minute: predicted prompts and the most of replies together.
+    pub tpm: Option<u32>,
+    /// Asks the server for the likeliest tokens at every place, so many of them (1 to 20): the probabilities of the
+    /// options are taken from there.
+    pub top_logprobs: Option<u8>,
 }
 
 /// The folders of this program (XDG on Linux).

@@ -224,6 +224,14 @@ fn check(config: &Config, origins: &BTreeMap<String, String>) -> Result<(), Fail
         if model.temperature.is_some_and(hot) {
             return wrong(&format!("models.{name}.temperature"), &range);
         }
+        for (key, limit) in [("rpm", model.rpm), ("tpm", model.tpm)] {
+            if limit == Some(0) {
+                return wrong(&format!("models.{name}.{key}"), "at least 1");
+            }
+        }
+        if model.top_logprobs.is_some_and(|most| !(1..=20).contains(&most)) {
+            return wrong(&format!("models.{name}.top_logprobs"), "from 1 to 20");
+        }
     }
     if config.max_tokens == 0 {
         return wrong("max_tokens", "at least 1");

@@ -83,11 +83,11 @@ impl Limiter {
         let peak = state.peak as f64;
         // Calls that began together end together, before others could take their places: counting what is under
         // way at this moment would take a used limit for an unused one.
-        let (step, most) = match state.last_cut {
-            None => (1.0, 2.0 * peak),
-            Some(_) => (1.0 / state.limit, peak + 1.0),
+        let (step, is_used) = match state.last_cut {
+            None => (1.0, state.limit < 2.0 * peak),
+            Some(_) => (1.0 / state.limit, state.limit.floor() <= peak),
         };
-        if state.limit + step > most {
+        if !is_used {
             return;
         }
         state.limit = (state.limit + step).min(state.ceiling);
