@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::{Args, CONCURRENCY, Part};
 use crate::cli::Failure;
 use crate::cli::audit::Cost;
-use crate::cli::common::{Environment, templates};
+use crate::cli::common::{Environment, model_failure, templates, variable};
 use crate::cli::rescore;
 use crate::data::store::Store;
 use crate::domain::text::{clean, count};
 use crate::engine::rescore::judged_answers;
-use crate::model::select::sampling;
+use crate::model::select::{Selected, resolve, sampling};
 use crate::model::tokens::estimate_prompt;
 
 /// What a judge will be asked at most: a skipped sub-answer needs no call.
@@ -46,9 +46,10 @@ pub(super) fn estimate(
         all += subs;
         tokens += of_subs + subs as u64 * estimate_prompt(&frame);
     }
+    let name = stored_name(judge, args, environment)?;
     let run = parts.first().map(|part| part.sweep.run.as_str());
     let done = match (store, run) {
-        (Some(store), Some(run)) => judged_answers(store, run, judge).map_err(Failure::failed)?,
+        (Some(store), Some(run)) => judged_answers(store, run, &name).map_err(Failure::failed)?,
         _ => 0,
     };
     let calls = all.saturating_sub(done);
@@ -56,12 +57,23 @@ pub(super) fn estimate(
     let prompt_tokens = (tokens * calls as u64).checked_div(all as u64).unwrap_or(0);
     let most = sampling(judge, config).max_tokens;
     Ok(Some(Estimate {
-        judge: judge.clone(),
+        judge: name,
         done: done.min(all),
         calls,
         prompt_tokens,
         cost: Cost::of((calls, prompt_tokens), most, config.models.get(judge)),
     }))
+}
+
+/// The name under which the judge's judgements are stored; it is not opened for that.
+fn stored_name(judge: &str, args: &Args, environment: &Environment) -> Result<String, Failure> {
+    let base_url = args.judge_base_url.as_deref();
+    let selected = resolve(judge, base_url, &environment.config, &variable);
+    Ok(match selected.map_err(model_failure)? {
+        Selected::Http(settings) => settings.name,
+        Selected::Embedded(spec) => spec.name,
+        Selected::Replay(run) => format!("replay:{run}"),
+    })
 }
 
 impl Estimate {

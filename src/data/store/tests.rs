@@ -64,6 +64,8 @@ pub(super) fn record(run: &str, question_id: &str) -> ReplyRecord {
         }),
         scores: None,
         created_at: "2026-11-29T10:00:00Z".into(),
+        request: None,
+        origin: None,
     }
 }
 

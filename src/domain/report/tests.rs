@@ -35,6 +35,7 @@ fn asking(id: i64, question: &str, right: bool) -> Observation {
         .into(),
         judge: None,
         notes: Vec::new(),
+        forecast: None,
     }
 }
 

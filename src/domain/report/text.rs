@@ -3,11 +3,15 @@
 use unicode_width::UnicodeWidthStr;
 
 use crate::domain::report::grid::{self, Line};
-use crate::domain::report::{NoteRow, OutcomeRow, Panel, Report, plain};
+use crate::domain::report::reliability::{self, Sheet};
+use crate::domain::report::{Calibration, NoteRow, OutcomeRow, Panel, Report, plain};
 use crate::domain::text::clean;
 
 /// Width of the column of names.
 const NAMES: usize = 16;
+
+/// Columns of a number in a sheet.
+const NUMBER: usize = 11;
 
 /// Most notes that are listed; JSON has all.
 const NOTES_SHOWN: usize = 40;
@@ -66,6 +70,7 @@ pub fn render(report: &Report, style: Style) -> String {
             out.panel(panel);
         }
     }
+    out.calibration(&report.calibration);
     out.outcomes(&report.outcomes);
     out.notes(&report.notes);
     out.text
@@ -158,6 +163,41 @@ impl Writer {
             "{}{cells}",
             left(&format!("  {}", line.name), NAMES)
         ));
+    }
+
+    fn calibration(&mut self, rows: &[Calibration]) {
+        let sheets = reliability::sheets(rows);
+        if sheets.is_empty() {
+            return;
+        }
+        self.line("");
+        self.heading(reliability::TITLE);
+        self.wrapped("", reliability::CAPTION);
+        for sheet in &sheets {
+            self.line("");
+            self.wrapped("", &sheet.title);
+            self.sheet(sheet);
+        }
+    }
+
+    /// The first column on a line of its own where it is long, the numbers below one another.
+    fn sheet(&mut self, sheet: &Sheet) {
+        let numbers = |cells: &[String]| -> String {
+            cells.iter().skip(1).map(|cell| right(cell, NUMBER)).collect()
+        };
+        let head: Vec<String> = sheet.head.iter().map(|name| (*name).to_owned()).collect();
+        let first = head.first().map_or("", String::as_str);
+        let head = format!("{}{}", left(first, NAMES), numbers(&head));
+        self.line(&head);
+        for row in &sheet.rows {
+            let name = one_line(row.first().map_or("", String::as_str));
+            if name.width() >= NAMES {
+                self.wrapped("", &name);
+                self.line(&format!("{}{}", " ".repeat(NAMES), numbers(row)));
+            } else {
+                self.line(&format!("{}{}", left(&name, NAMES), numbers(row)));
+            }
+        }
     }
 
     fn outcomes(&mut self, rows: &[OutcomeRow]) {

@@ -100,6 +100,8 @@ fn record(question: &str, raw: &str) -> ReplyRecord {
         parsed: None,
         scores: None,
         created_at: "2026-11-29T10:00:00Z".into(),
+        request: None,
+        origin: None,
     }
 }
 
