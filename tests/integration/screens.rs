@@ -232,6 +232,8 @@ fn ended(stage: &mut Stage, raw: &str, ending: Ending) {
         parsed: Some(parsed),
         scores: Some(scores),
         created_at: "2026-01-01T00:00:00Z".into(),
+        request: None,
+        origin: None,
     };
     let event = ReplyEvent::Finished(Ok(Box::new(record)));
     stage.send(Message::Reply { ticket, event });

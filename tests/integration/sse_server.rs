@@ -262,6 +262,11 @@ impl Server {
         self.requests.lock().unwrap().clone()
     }
 
+    /// How many requests there were so far.
+    pub fn request_count(&self) -> usize {
+        self.requests.lock().unwrap().len()
+    }
+
     /// The most requests that were being answered at a time.
     pub fn most_at_once(&self) -> usize {
         self.load.most.load(Ordering::SeqCst)

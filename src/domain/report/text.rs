@@ -10,9 +10,6 @@ use crate::domain::text::clean;
 /// Width of the column of names.
 const NAMES: usize = 16;
 
-/// Columns of a number in a sheet.
-const NUMBER: usize = 11;
-
 /// Most notes that are listed; JSON has all.
 const NOTES_SHOWN: usize = 40;
 
@@ -180,22 +177,24 @@ impl Writer {
         }
     }
 
-    /// The first column on a line of its own where it is long, the numbers below one another.
+    /// As many columns of numbers side by side as the width allows; long names on lines of their own.
     fn sheet(&mut self, sheet: &Sheet) {
-        let numbers = |cells: &[String]| -> String {
-            cells.iter().skip(1).map(|cell| right(cell, NUMBER)).collect()
-        };
         let head: Vec<String> = sheet.head.iter().map(|name| (*name).to_owned()).collect();
-        let first = head.first().map_or("", String::as_str);
-        let head = format!("{}{}", left(first, NAMES), numbers(&head));
-        self.line(&head);
-        for row in &sheet.rows {
-            let name = one_line(row.first().map_or("", String::as_str));
-            if name.width() >= NAMES {
-                self.wrapped("", &name);
-                self.line(&format!("{}{}", " ".repeat(NAMES), numbers(row)));
-            } else {
-                self.line(&format!("{}{}", left(&name, NAMES), numbers(row)));
+        let rows = || std::iter::once(&head).chain(&sheet.rows);
+        let widest = rows().flat_map(|row| row.iter().skip(1)).map(|cell| cell.width());
+        let column = widest.max().unwrap_or(1) + 1;
+        let at_once = (self.style.width.saturating_sub(NAMES) / column).max(1);
+        for first in (1..head.len()).step_by(at_once) {
+            let last = (first + at_once).min(head.len());
+            for row in rows() {
+                let cells = row.get(first..last).unwrap_or_default();
+                let numbers: String = cells.iter().map(|cell| right(cell, column)).collect();
+                let mut name = one_line(row.first().map_or("", String::as_str));
+                if name.width() >= NAMES {
+                    self.wrapped("", &name);
+                    name.clear();
+                }
+                self.line(&format!("{}{numbers}", left(&name, NAMES)));
             }
         }
     }

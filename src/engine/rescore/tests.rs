@@ -262,7 +262,7 @@ fn wrong_stored_readings_are_put_right() {
     let Place { _dir, store } = place();
     rescore(&store, "night", None).unwrap();
     store
-        .rewrite_run("night", &mut |record| {
+        .rewrite_run("night", || (), |(), record| {
             let Some(parsed) = record.parsed.as_mut() else {
                 return false;
             };
