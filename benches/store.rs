@@ -26,12 +26,16 @@ type Trouble = Box<dyn std::error::Error>;
 /// A reply with words to read: every seventh can't be read, every fifth finds the information insufficient.
 fn raw(number: usize, instance: &Instance) -> String {
     let options = &instance.question.options;
-    let letter = options.get(number % options.len().max(1)).map_or('A', |option| option.letter);
-    let thoughts = "The documents look at the matter from several sides, and most of them agree. ".repeat(6);
+    let letter = options
+        .get(number % options.len().max(1))
+        .map_or('A', |option| option.letter);
+    let thoughts =
+        "The documents look at the matter from several sides, and most of them agree. ".repeat(6);
     match number % 35 {
         0 | 7 | 14 | 21 | 28 => thoughts,
         5 | 10 | 15 | 20 | 25 => {
-            json!({"step_by_step_thinking": thoughts, "answer_choice": "insufficient information"}).to_string()
+            json!({"step_by_step_thinking": thoughts, "answer_choice": "insufficient information"})
+                .to_string()
         }
         _ => {
             let subs: Vec<(String, Value)> = instance
@@ -55,11 +59,18 @@ fn raw(number: usize, instance: &Instance) -> String {
     }
 }
 
-fn record(number: usize, dataset: &Dataset, instance: Instance, condition: Condition) -> ReplyRecord {
+fn record(
+    number: usize,
+    dataset: &Dataset,
+    instance: Instance,
+    condition: Condition,
+) -> ReplyRecord {
     let raw = raw(number, &instance);
     let failed = number % 50 == 49;
     let parsed = (!failed).then(|| parse(&raw, &instance.shape, Ending::Complete));
-    let scores = parsed.as_ref().map(|parsed| score(&instance.question, &instance.context, parsed));
+    let scores = parsed
+        .as_ref()
+        .map(|parsed| score(&instance.question, &instance.context, parsed));
     // 200 pieces, one every five milliseconds.
     let timeline: Vec<(u32, u32)> = (0..200).map(|at| (at * 5, 4)).collect();
     let mut question = instance.question;
@@ -80,9 +91,11 @@ fn record(number: usize, dataset: &Dataset, instance: Instance, condition: Condi
         raw: if failed { String::new() } else { raw },
         reply: match failed {
             true => Value::Null,
-            false => json!({"reasoning": "", "ending": "complete", "attempts": 1, "reported_model": "m-1",
+            false => {
+                json!({"reasoning": "", "ending": "complete", "attempts": 1, "reported_model": "m-1",
                 "usage": {"prompt_tokens": 1500, "completion_tokens": 200},
-                "timing": {"first_token_ms": 5, "total_ms": 1000, "timeline": timeline}}),
+                "timing": {"first_token_ms": 5, "total_ms": 1000, "timeline": timeline}})
+            }
         },
         failure: match failed {
             true => json!({"kind": "rate_limited", "message": "429", "status": 429, "attempts": 5}),
@@ -90,7 +103,12 @@ fn record(number: usize, dataset: &Dataset, instance: Instance, condition: Condi
         },
         parsed,
         scores,
-        created_at: format!("2026-11-30T{:02}:{:02}:{:02}Z", number / 3600 % 24, number / 60 % 60, number % 60),
+        created_at: format!(
+            "2026-11-30T{:02}:{:02}:{:02}Z",
+            number / 3600 % 24,
+            number / 60 % 60,
+            number % 60
+        ),
         request: Some(format!("{number:064x}")),
         origin: None,
     }
@@ -130,7 +148,11 @@ fn peak() -> f64 {
 }
 
 /// Does something several times and says how long it took.
-fn timed<T>(what: &str, rounds: usize, mut work: impl FnMut() -> Result<T, Trouble>) -> Result<T, Trouble> {
+fn timed<T>(
+    what: &str,
+    rounds: usize,
+    mut work: impl FnMut() -> Result<T, Trouble>,
+) -> Result<T, Trouble> {
     let mut times = Vec::new();
     loop {
         let started = Instant::now();
@@ -139,7 +161,10 @@ fn timed<T>(what: &str, rounds: usize, mut work: impl FnMut() -> Result<T, Troub
         if times.len() == rounds {
             times.sort_by(f64::total_cmp);
             let median = times.get(rounds / 2).copied().unwrap_or_default();
-            println!("{what}: {median:.1} ms, peak memory so far {:.0} MB", peak());
+            println!(
+                "{what}: {median:.1} ms, peak memory so far {:.0} MB",
+                peak()
+            );
             return Ok(done);
         }
     }
@@ -153,12 +178,22 @@ fn measure(path: &Path) -> Result<(), Trouble> {
         let wanted = |entry: &&_| outcome_is(entry, "insufficient");
         Ok(entries.iter().filter(wanted).count())
     })?;
-    println!("  {found} of {} records, {} runs", entries.len(), runs.len());
+    println!(
+        "  {found} of {} records, {} runs",
+        entries.len(),
+        runs.len()
+    );
     drop(entries);
-    timed("sum up the run by condition and outcome", 5, || Ok(store.groups_of_run(RUN)?))?;
+    timed("sum up the run by condition and outcome", 5, || {
+        Ok(store.groups_of_run(RUN)?)
+    })?;
     timed("read one record", 5, || Ok(store.get(50_000)?))?;
-    timed("read what a report needs", 3, || Ok(store.observations(RUN)?.map(|all| all.len())))?;
-    let done = timed("score all again, nothing changes", 1, || Ok(rescore(&store, RUN, None)?))?;
+    timed("read what a report needs", 3, || {
+        Ok(store.observations(RUN)?.map(|all| all.len()))
+    })?;
+    let done = timed("score all again, nothing changes", 1, || {
+        Ok(rescore(&store, RUN, None)?)
+    })?;
     println!("  {} records, {} changed", done.records, done.changed);
     store.rewrite_run(
         RUN,
@@ -168,7 +203,9 @@ fn measure(path: &Path) -> Result<(), Trouble> {
             true
         },
     )?;
-    let done = timed("score all again, everything changes", 1, || Ok(rescore(&store, RUN, None)?))?;
+    let done = timed("score all again, everything changes", 1, || {
+        Ok(rescore(&store, RUN, None)?)
+    })?;
     println!("  {} records, {} changed", done.records, done.changed);
     Ok(())
 }
@@ -179,7 +216,10 @@ fn outcome_is(entry: &medrgb::data::store::RunEntry, name: &str) -> bool {
 
 fn main() {
     // `cargo bench` passes flags of its own harness.
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
+    let words: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with("--"))
+        .collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["fill", path, most] => match most.parse() {

@@ -267,7 +267,11 @@ fn show(path: &Path, run: &str, json: bool) -> Result<(), Failure> {
         let _ = writeln!(out, "sampling  {sampling}");
     }
     for (run, replies) in reused(&groups) {
-        let _ = writeln!(out, "reused    {} from \"{run}\"", count(usize::try_from(replies).unwrap_or(usize::MAX), "reply"));
+        let _ = writeln!(
+            out,
+            "reused    {} from \"{run}\"",
+            count(usize::try_from(replies).unwrap_or(usize::MAX), "reply")
+        );
     }
     for sweep in &sweeps {
         let text = |key: &str| sweep.get(key).and_then(Value::as_str).unwrap_or("-");

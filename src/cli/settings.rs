@@ -229,7 +229,10 @@ fn check(config: &Config, origins: &BTreeMap<String, String>) -> Result<(), Fail
                 return wrong(&format!("models.{name}.{key}"), "at least 1");
             }
         }
-        if model.top_logprobs.is_some_and(|most| !(1..=20).contains(&most)) {
+        if model
+            .top_logprobs
+            .is_some_and(|most| !(1..=20).contains(&most))
+        {
             return wrong(&format!("models.{name}.top_logprobs"), "from 1 to 20");
         }
     }

@@ -872,7 +872,14 @@ fn charts_are_written_as_drawings_and_images() {
     assert!(files("drawn", "png").is_empty());
     let drawn = files("drawn", "svg");
     assert!(!drawn.is_empty());
-    let output = place.report(&["--run", "own", "--figures", "both", "--figures-format", "svg,png"]);
+    let output = place.report(&[
+        "--run",
+        "own",
+        "--figures",
+        "both",
+        "--figures-format",
+        "svg,png",
+    ]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
     assert_eq!(files("both", "svg").len(), drawn.len());
@@ -886,7 +893,14 @@ fn charts_are_written_as_drawings_and_images() {
         let bytes = std::fs::read(&image).unwrap();
         assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n") && bytes.len() > 5_000);
     }
-    place.text(&["--run", "own", "--figures", "images", "--figures-format", "png"]);
+    place.text(&[
+        "--run",
+        "own",
+        "--figures",
+        "images",
+        "--figures-format",
+        "png",
+    ]);
     assert!(files("images", "svg").is_empty());
     assert_eq!(files("images", "png").len(), drawn.len());
 }

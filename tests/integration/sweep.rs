@@ -768,15 +768,24 @@ fn replies_to_the_same_requests_are_taken_over_and_nothing_is_asked() {
     let asked = server.requests().len();
     let (code, plan, err) = finish(place.sweep(&server, "day", &["--reuse", "--dry-run"]));
     assert_eq!(code, Some(0), "{err}");
-    assert_eq!((&plan["to_reuse"], &plan["to_ask"]), (&json!(INSTANCES), &json!(0)));
+    assert_eq!(
+        (&plan["to_reuse"], &plan["to_ask"]),
+        (&json!(INSTANCES), &json!(0))
+    );
 
     let (code, second, err) = finish(place.sweep(&server, "day", &["--reuse"]));
     assert_eq!(code, Some(0), "{err}");
     assert_eq!(server.requests().len(), asked, "no request");
-    assert_eq!((&second["asked"], &second["reused"]), (&json!(0), &json!(INSTANCES)));
+    assert_eq!(
+        (&second["asked"], &second["reused"]),
+        (&json!(0), &json!(INSTANCES))
+    );
     assert_eq!(second["reused_from"], json!({"night": INSTANCES}));
     assert_eq!(second["conditions"], first["conditions"]);
-    assert!(err.contains("200 replies taken over without a call: 200 from \"night\""), "{err}");
+    assert!(
+        err.contains("200 replies taken over without a call: 200 from \"night\""),
+        "{err}"
+    );
     let before: HashMap<String, ReplyRecord> = place
         .records("night")
         .into_iter()
@@ -785,8 +794,14 @@ fn replies_to_the_same_requests_are_taken_over_and_nothing_is_asked() {
     for copy in place.records("day") {
         let original = &before[&instance_of(&copy)];
         let origin = copy.origin.clone().unwrap();
-        assert_eq!((origin.run.as_str(), &origin.created_at), ("night", &original.created_at));
-        assert_eq!((&copy.raw, &copy.reply, &copy.scores), (&original.raw, &original.reply, &original.scores));
+        assert_eq!(
+            (origin.run.as_str(), &origin.created_at),
+            ("night", &original.created_at)
+        );
+        assert_eq!(
+            (&copy.raw, &copy.reply, &copy.scores),
+            (&original.raw, &original.reply, &original.scores)
+        );
         assert!(original.origin.is_none() && original.request.is_some());
     }
     // The first origin stays, and the manifest says it.
@@ -825,19 +840,33 @@ fn failed_calls_are_not_taken_over_and_one_request_is_asked_once() {
     failing.store(false, Ordering::SeqCst);
     let (code, second, err) = finish(place.sweep(&server, "day", &["--limit", "2", "--reuse"]));
     assert_eq!(code, Some(0), "{err}");
-    assert_eq!((&second["asked"], &second["reused"]), (&json!(8), &json!(8)));
+    assert_eq!(
+        (&second["asked"], &second["reused"]),
+        (&json!(8), &json!(8))
+    );
     assert_eq!((&second["n"], &second["missing"]), (&json!(16), &json!(0)));
 
     // At p = 100 two sizes of context show the same five documents: one request for both.
     let server = Server::start_with(|_, request| good(&prompt_of(request)));
     let mut program = place.program(&["sweep", "--dataset", "set", "--run", "twice", "--json"]);
     program
-        .args(["--scenario", "standard", "--docs", "5,20", "--limit", "3", "--reuse"])
+        .args([
+            "--scenario",
+            "standard",
+            "--docs",
+            "5,20",
+            "--limit",
+            "3",
+            "--reuse",
+        ])
         .args(["--model", "openai:m", "--base-url", &server.base_url()]);
     let (code, answer, err) = finish(program);
     assert_eq!(code, Some(0), "{err}");
     assert_eq!(server.requests().len(), 3);
-    assert_eq!((&answer["asked"], &answer["reused"], &answer["n"]), (&json!(3), &json!(3), &json!(6)));
+    assert_eq!(
+        (&answer["asked"], &answer["reused"], &answer["n"]),
+        (&json!(3), &json!(3), &json!(6))
+    );
     assert_eq!(answer["reused_from"], json!({"twice": 3}));
 }
 
@@ -857,13 +886,25 @@ fn limits_per_minute_come_from_the_config_and_flags_come_first() {
     let sweep = |run: &str, more: &[&str]| {
         let mut program = place.program(&["sweep", "--dataset", "set", "--json", "--model", "lab"]);
         program
-            .args(["--scenario", "standard", "--docs", "0", "--limit", "12", "--run", run])
+            .args([
+                "--scenario",
+                "standard",
+                "--docs",
+                "0",
+                "--limit",
+                "12",
+                "--run",
+                run,
+            ])
             .args(more);
         finish(program)
     };
     configure("rpm = 60\ntpm = 1000000\n");
     let (_, plan, _) = sweep("slow", &["--dry-run"]);
-    assert_eq!((&plan["requests_per_minute"], &plan["tokens_per_minute"]), (&json!(60), &json!(1_000_000)));
+    assert_eq!(
+        (&plan["requests_per_minute"], &plan["tokens_per_minute"]),
+        (&json!(60), &json!(1_000_000))
+    );
     let (code, answer, err) = sweep("slow", &[]);
     assert_eq!(code, Some(0), "{err}");
     // Ten at once, then one a second.
@@ -888,7 +929,16 @@ fn the_judge_is_in_the_estimate_before_anything_runs() {
     let plan = |more: &[&str]| {
         let mut program = place.program(&["sweep", "--model", "lab", "--dry-run"]);
         program
-            .args(["--scenario", "standard,integration", "--docs", "5", "--p", "100", "--limit", "2"])
+            .args([
+                "--scenario",
+                "standard,integration",
+                "--docs",
+                "5",
+                "--p",
+                "100",
+                "--limit",
+                "2",
+            ])
             .args(more);
         finish(program)
     };
@@ -905,12 +955,21 @@ fn the_judge_is_in_the_estimate_before_anything_runs() {
         .sum();
     let estimate = &with["judge_estimate"];
     assert!(subs > 0 && estimate["calls_at_most"] == subs, "{with}");
-    assert_eq!((&estimate["model"], &estimate["done"]), (&json!("judge"), &json!(0)));
+    assert_eq!(
+        (&estimate["model"], &estimate["done"]),
+        (&json!("judge"), &json!(0))
+    );
     let tokens = estimate["prompt_tokens"].as_u64().unwrap();
     assert!(tokens > 50 * subs, "a prompt has its frame: {estimate}");
     let close = |value: &Value, expected: f64| (value.as_f64().unwrap() - expected).abs() < 1e-9;
-    assert!(close(&estimate["cost_usd"]["prompt"], tokens as f64 * 2.0 / 1e6));
-    assert!(close(&estimate["cost_usd"]["reply_at_most"], subs as f64 * 100.0 * 10.0 / 1e6));
+    assert!(close(
+        &estimate["cost_usd"]["prompt"],
+        tokens as f64 * 2.0 / 1e6
+    ));
+    assert!(close(
+        &estimate["cost_usd"]["reply_at_most"],
+        subs as f64 * 100.0 * 10.0 / 1e6
+    ));
     let (_, shown, _) = plan(&["--judge", "judge"]);
     let wanted = format!("judge judge: 0 sub-answers judged already, at most {subs} calls");
     assert!(shown.as_str().unwrap().contains(&wanted), "{shown}");

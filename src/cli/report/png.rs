@@ -32,8 +32,12 @@ impl Painter {
             .faces()
             .filter_map(|face| face.families.first().map(|(name, _)| name.clone()))
             .collect();
-        let known = FAMILIES.iter().find(|name| families.iter().any(|family| family == *name));
-        let family = known.map(|name| (*name).to_owned()).or_else(|| families.first().cloned())?;
+        let known = FAMILIES
+            .iter()
+            .find(|name| families.iter().any(|family| family == *name));
+        let family = known
+            .map(|name| (*name).to_owned())
+            .or_else(|| families.first().cloned())?;
         fonts.set_sans_serif_family(family.clone());
         options.font_family = family;
         Some(Painter { options })
@@ -49,7 +53,11 @@ impl Painter {
         let size = size.scale_by(SCALE).ok_or("it has no size")?;
         let mut image =
             Pixmap::new(size.width(), size.height()).ok_or("it is too large for an image")?;
-        resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut image.as_mut());
+        resvg::render(
+            &tree,
+            Transform::from_scale(SCALE, SCALE),
+            &mut image.as_mut(),
+        );
         image.encode_png().map_err(|error| error.to_string())
     }
 }

@@ -119,4 +119,3 @@ pub(super) fn stage(
     };
     rescore::judge(&stage, judge, store, environment)
 }
-

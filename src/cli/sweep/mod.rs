@@ -162,7 +162,11 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         let estimate = judge::estimate(&args, &parts, store.as_ref(), environment)?;
         if args.json {
             let plans = parts.iter().map(|part| part.json(&conditions)).collect();
-            return say_json(&with(together(plans), "judge_estimate", estimate.map(|one| one.json())));
+            return say_json(&with(
+                together(plans),
+                "judge_estimate",
+                estimate.map(|one| one.json()),
+            ));
         }
         parts.iter().try_for_each(Part::show)?;
         return estimate.map_or(Ok(()), |estimate| write_out(&estimate.words()));
@@ -178,7 +182,9 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     let estimate = judge::estimate(&args, &parts, Some(&store), environment)?;
     if !args.json {
         parts.iter().try_for_each(Part::show)?;
-        estimate.iter().try_for_each(|estimate| write_out(&estimate.words()))?;
+        estimate
+            .iter()
+            .try_for_each(|estimate| write_out(&estimate.words()))?;
     }
     if parts.iter().all(|part| part.plan.instances() == 0) {
         let names = parts.first().map(|part| part.sweep.dataset.name.as_str());

@@ -261,4 +261,3 @@ pub(in crate::data) fn fingerprint_of(folder: &Path) -> std::io::Result<String> 
     }
     Ok(hex(&hash.finalize()))
 }
-

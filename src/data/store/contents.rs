@@ -106,7 +106,7 @@ impl Store {
     /// [`StoreError`] when the database can't be read.
     pub fn entries_of_run(&self, run: &str) -> Result<Vec<RunEntry>, StoreError> {
         let (mut names, mut conditions, mut samplings) =
-            (Names::default(), Memo::default(), Memo::default());
+            (Names::default(), Memo::<Condition>::default(), Memo::default());
         self.read_rows(
             "SELECT id, dataset_fingerprint, question_id, condition, model_name, sampling, outcome
              FROM replies INDEXED BY replies_listed WHERE run = ?1 ORDER BY id",
@@ -116,7 +116,7 @@ impl Store {
                     id: row.get(0)?,
                     dataset_fingerprint: names.column(row, 1)?,
                     question_id: names.column(row, 2)?,
-                    condition: conditions.column(row, 3)?,
+                    condition: *conditions.column(row, 3)?,
                     model_name: names.column(row, 4)?,
                     sampling: samplings.column(row, 5)?,
                     outcome: names.column(row, 6)?,
@@ -249,7 +249,7 @@ fn group_key(
         dataset_fingerprint: names.column(row, 1)?,
         condition: names.column(row, 2)?,
         outcome: names.column(row, 3)?,
-        reused_from: origin.map(|origin| names.get(&origin.run)),
+        reused_from: (*origin).as_ref().map(|origin| names.get(&origin.run)),
         reported: reported.map(|name| names.get(name)),
         sampling: names.column(row, 6)?,
         model: names.column(row, 7)?,

@@ -59,7 +59,7 @@ impl Reading {
             outcome: outcome(record),
             answer: parsed.and_then(|parsed| parsed.answer.map(String::from)),
             judge: scores.and_then(|scores| scores.judge.clone()),
-            notes: json(&parsed.map_or(&[][..], |parsed| &parsed.notes))?,
+            notes: json(&parsed.map_or(&[][..], |parsed| parsed.notes.as_slice()))?,
             counts: scores.map_or(Ok("{}".to_owned()), |scores| json(&scores.counts))?,
             scores: json(&record.scores)?,
             parsed: json(&record.parsed)?,

@@ -30,7 +30,7 @@ impl Names {
 }
 
 /// JSON texts with what they mean, each read once.
-pub(super) struct Memo<T>(HashMap<String, T>);
+pub(super) struct Memo<T>(HashMap<String, Arc<T>>);
 
 impl<T> Default for Memo<T> {
     fn default() -> Self {
@@ -38,14 +38,14 @@ impl<T> Default for Memo<T> {
     }
 }
 
-impl<T: DeserializeOwned + Clone> Memo<T> {
-    /// What the JSON of a column means.
-    pub(super) fn column(&mut self, row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+impl<T: DeserializeOwned> Memo<T> {
+    /// What the JSON of a column means, shared.
+    pub(super) fn column(&mut self, row: &Row<'_>, column: usize) -> rusqlite::Result<Arc<T>> {
         let text = row.get_ref(column)?.as_str()?;
         if let Some(known) = self.0.get(text) {
             return Ok(known.clone());
         }
-        let read: T = parse_text(text, column)?;
+        let read: Arc<T> = Arc::new(parse_text(text, column)?);
         self.0.insert(text.to_owned(), read.clone());
         Ok(read)
     }

@@ -119,7 +119,7 @@ impl Reader {
             caution: asked.caution,
             settings: asked.settings,
             sampling_seed: asked.seed,
-            condition: self.conditions.column(row, 4)?,
+            condition: *self.conditions.column(row, 4)?,
             short: row.get(10)?,
             outcome: Outcome::named(row.get_ref(11)?.as_str()?),
             counts: parse(row, 13)?,

@@ -59,7 +59,9 @@ impl Raw {
     }
 
     fn value(&self, column: usize) -> ValueRef<'_> {
-        self.values.get(column).map_or(ValueRef::Null, ValueRef::from)
+        self.values
+            .get(column)
+            .map_or(ValueRef::Null, ValueRef::from)
     }
 
     fn get<T: FromSql>(&self, column: usize) -> rusqlite::Result<T> {

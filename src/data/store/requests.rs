@@ -7,8 +7,12 @@ use crate::domain::answer::Outcome;
 
 /// Outcomes of records that are no finished reply, as a list of SQL.
 fn unfinished() -> String {
-    let unfinished = Outcome::ALL.into_iter().filter(|outcome| !outcome.is_reply());
-    let names: Vec<String> = unfinished.map(|outcome| format!("'{}'", outcome.name())).collect();
+    let unfinished = Outcome::ALL
+        .into_iter()
+        .filter(|outcome| !outcome.is_reply());
+    let names: Vec<String> = unfinished
+        .map(|outcome| format!("'{}'", outcome.name()))
+        .collect();
     names.join(", ")
 }
 

@@ -442,14 +442,15 @@ fn rewriting_changes_readings_and_nothing_else() {
             "night",
             || (),
             |(), record| {
-            record.raw = "not written".into();
-            if let Some(parsed) = record.parsed.as_mut() {
-                parsed.outcome = Outcome::Refused;
-                parsed.answer = None;
-                parsed.notes = vec!["odd".into()];
-            }
-            record.question.id == "q2"
-        })
+                record.raw = "not written".into();
+                if let Some(parsed) = record.parsed.as_mut() {
+                    parsed.outcome = Outcome::Refused;
+                    parsed.answer = None;
+                    parsed.notes = vec!["odd".into()];
+                }
+                record.question.id == "q2"
+            },
+        )
         .unwrap();
     assert_eq!(rewritten.changed, 1);
     let after = store.replies_of_run("night").unwrap();
@@ -526,22 +527,33 @@ fn a_migration_keeps_what_was_taken_out_of_json_and_the_judgements() {
     assert_eq!(store.judgements_of_run("old", "gpt").unwrap().len(), 1);
     let page = store.page_of_run("old", 0).unwrap();
     assert_eq!((page.records.len(), page.broken), (1, vec![8]));
-    assert_eq!((&page.records[0].request, &page.records[0].origin), (&None, &None));
+    assert_eq!(
+        (&page.records[0].request, &page.records[0].origin),
+        (&None, &None)
+    );
     let groups = store.groups_of_run("old").unwrap();
     assert_eq!(groups[0].reported_model.as_deref(), Some("m-1"));
-    store.lock().execute("DELETE FROM replies WHERE id = 8", []).unwrap();
+    store
+        .lock()
+        .execute("DELETE FROM replies WHERE id = 8", [])
+        .unwrap();
     let seen = store.observations("old").unwrap().unwrap();
     let forecast = seen[0].forecast.unwrap();
     assert_eq!((forecast.confidence, forecast.right), (0.75, false));
     assert!(seen[0].own_documents);
     assert_eq!(seen[0].set.as_deref(), Some("bioasq"));
-    assert_eq!((&seen[0].notes[..], seen[0].sampling_seed), (&["odd".to_owned()][..], Some(3)));
+    assert_eq!(
+        (&seen[0].notes[..], seen[0].sampling_seed),
+        (&["odd".to_owned()][..], Some(3))
+    );
     // Texts and judgements go with their record.
     assert_eq!(store.remove_run("old").unwrap(), Some(1));
     for table in ["texts", "judgements", "replies"] {
         let left: i64 = store
             .lock()
-            .query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))
+            .query_row(&format!("SELECT count(*) FROM {table}"), [], |row| {
+                row.get(0)
+            })
             .unwrap();
         assert_eq!(left, 0, "{table}");
     }

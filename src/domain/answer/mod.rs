@@ -95,7 +95,9 @@ impl Outcome {
 
     /// The outcome with this name.
     pub fn named(name: &str) -> Option<Outcome> {
-        Outcome::ALL.into_iter().find(|outcome| outcome.name() == name)
+        Outcome::ALL
+            .into_iter()
+            .find(|outcome| outcome.name() == name)
     }
 
     /// Whether this counts as a reply in rates (an unavailable one does not).

@@ -375,18 +375,20 @@ impl<'a> Sorted<'a> {
                 .or_default()
                 .extend(forecasts);
         }
-        let rows = pooled.into_iter().filter_map(|((set, scenario, at), forecasts)| {
-            let series = self.places.series.get(at)?;
-            Some(Calibration {
-                run: series.run.to_string(),
-                model: series.model.to_string(),
-                label: series.label.clone(),
-                series: at,
-                dataset: self.places.set_label(set),
-                scenario,
-                ..calibration(&forecasts)?
-            })
-        });
+        let rows = pooled
+            .into_iter()
+            .filter_map(|((set, scenario, at), forecasts)| {
+                let series = self.places.series.get(at)?;
+                Some(Calibration {
+                    run: series.run.to_string(),
+                    model: series.model.to_string(),
+                    label: series.label.clone(),
+                    series: at,
+                    dataset: self.places.set_label(set),
+                    scenario,
+                    ..calibration(&forecasts)?
+                })
+            });
         rows.collect()
     }
 

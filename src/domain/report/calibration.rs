@@ -202,8 +202,11 @@ mod tests {
             forecast(0.95, true),
         ])
         .unwrap();
-        let edges: Vec<(f64, f64, usize)> =
-            found.bins.iter().map(|bin| (bin.from, bin.to, bin.n)).collect();
+        let edges: Vec<(f64, f64, usize)> = found
+            .bins
+            .iter()
+            .map(|bin| (bin.from, bin.to, bin.n))
+            .collect();
         assert_eq!(edges, [(0.7, 0.8, 2), (0.9, 1.0, 2)]);
         // Gaps: |0.5 - 0.77| and |1 - 0.975|, two replies of four each.
         assert!((found.expected_calibration_error - (0.27 + 0.025) / 2.0).abs() < 1e-12);

@@ -64,16 +64,24 @@ fn calibration(row: &Calibration) -> Vec<String> {
     let all = [
         ("accuracy", row.accuracy),
         ("mean_confidence", row.confidence),
-        (
-            "expected_calibration_error",
-            row.expected_calibration_error,
-        ),
+        ("expected_calibration_error", row.expected_calibration_error),
         ("brier_score", row.brier_score),
     ];
     let all = all.map(|(metric, value)| (metric, value, None, row.n, row.label.clone()));
     let bins = row.bins.iter().map(|bin| {
-        let confidences = format!("{}, confidence {} to {}", row.label, plain(bin.from), plain(bin.to));
-        ("bin_accuracy", bin.accuracy, Some(bin.interval), bin.n, confidences)
+        let confidences = format!(
+            "{}, confidence {} to {}",
+            row.label,
+            plain(bin.from),
+            plain(bin.to)
+        );
+        (
+            "bin_accuracy",
+            bin.accuracy,
+            Some(bin.interval),
+            bin.n,
+            confidences,
+        )
     });
     all.into_iter()
         .chain(bins)

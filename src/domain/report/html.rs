@@ -6,8 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-use crate::domain::report::text::{one_line, outcome_subject};
 use crate::domain::report::reliability::{self, Sheet};
+use crate::domain::report::text::{one_line, outcome_subject};
 use crate::domain::report::{Panel, Report, Table, chart, csv, grid, tradeoff};
 
 /// The page's only style sheet.

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::domain::report::text::{one_line, outcome_subject};
 use crate::domain::report::reliability::{self, Sheet};
+use crate::domain::report::text::{one_line, outcome_subject};
 use crate::domain::report::{Panel, Report, Table, csv, grid};
 
 /// What a document that takes the tables in must load.

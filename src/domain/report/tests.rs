@@ -442,7 +442,12 @@ fn calibration_pools_what_chose_an_option_and_every_form_shows_it() {
     // 2 × 0.05², 2 × 0.95², 2 × 0.35²
     let brier = (0.005 + 1.805 + 0.245) / 3.0;
     assert!((row.brier_score - brier).abs() < 1e-9);
-    assert!(!report.remarks.iter().any(|remark| remark.contains("No calibration")));
+    assert!(
+        !report
+            .remarks
+            .iter()
+            .any(|remark| remark.contains("No calibration"))
+    );
     let plain = text::render(&report, text::Style::default());
     for (form, shown) in [
         ("text", plain.clone()),
@@ -455,16 +460,27 @@ fn calibration_pools_what_chose_an_option_and_every_form_shows_it() {
         }
     }
     let table = csv::render(&report);
-    assert!(table.contains("expected_calibration_error,0.416667"), "{table}");
+    assert!(
+        table.contains("expected_calibration_error,0.416667"),
+        "{table}"
+    );
     assert!(table.contains("bin_accuracy,0.5,"), "{table}");
     let columns = csv::COLUMNS.len();
     let plain_lines = table.lines().filter(|line| !line.contains('"'));
     assert!(plain_lines.clone().count() > 4);
-    assert!(plain_lines.clone().all(|line| line.split(',').count() == columns), "{table}");
+    assert!(
+        plain_lines
+            .clone()
+            .all(|line| line.split(',').count() == columns),
+        "{table}"
+    );
     let json = serde_json::to_value(&report).unwrap();
     assert_eq!(json["calibration"][0]["bins"][1]["n"], 2);
     let drawn = figures(&report);
-    let (_, svg) = drawn.iter().find(|(name, _)| name == "calibration-1.svg").unwrap();
+    let (_, svg) = drawn
+        .iter()
+        .find(|(name, _)| name == "calibration-1.svg")
+        .unwrap();
     assert!(svg.contains("as often right as confident") && svg.contains("gpt-4o-mini"));
     for width in [40, 80] {
         let narrow = text::render(&report, text::Style { width, bold: false });
@@ -478,7 +494,10 @@ fn a_report_says_why_it_has_no_calibration() {
     let report = report(vec![asking(1, "q1", true)], |_| {});
     assert!(report.calibration.is_empty());
     let shown = text::render(&report, text::Style::default());
-    assert!(shown.contains("No calibration: no counted reply"), "{shown}");
+    assert!(
+        shown.contains("No calibration: no counted reply"),
+        "{shown}"
+    );
     assert!(!shown.lines().any(|line| line == "Calibration"));
 }
 

@@ -181,7 +181,9 @@ impl Writer {
     fn sheet(&mut self, sheet: &Sheet) {
         let head: Vec<String> = sheet.head.iter().map(|name| (*name).to_owned()).collect();
         let rows = || std::iter::once(&head).chain(&sheet.rows);
-        let widest = rows().flat_map(|row| row.iter().skip(1)).map(|cell| cell.width());
+        let widest = rows()
+            .flat_map(|row| row.iter().skip(1))
+            .map(|cell| cell.width());
         let column = widest.max().unwrap_or(1) + 1;
         let at_once = (self.style.width.saturating_sub(NAMES) / column).max(1);
         for first in (1..head.len()).step_by(at_once) {

@@ -51,7 +51,10 @@ pub(in crate::engine) fn record(
 }
 
 /// The hash of a request by which its reply is found again; `None` where none may stand for another.
-pub(in crate::engine) fn request_key(model: &dyn ChatModel, request: &ChatRequest) -> Option<String> {
+pub(in crate::engine) fn request_key(
+    model: &dyn ChatModel,
+    request: &ChatRequest,
+) -> Option<String> {
     let identity = model.identify(request)?;
     Some(hex(&Sha256::digest(identity.to_string())))
 }

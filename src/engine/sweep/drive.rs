@@ -199,13 +199,11 @@ impl Driver<'_> {
     /// Starts a call.
     fn start(&mut self, next: Next, permit: Permit) {
         self.pace.take(next.tokens, Instant::now());
-        let model = Slot::new(
-            Arc::clone(&self.sweep.model),
-            permit,
-            self.retries.clone(),
-        );
+        let model = Slot::new(Arc::clone(&self.sweep.model), permit, self.retries.clone());
         let store = Some(self.store.clone());
-        let request = self.sweep.ask_request(next.instance, Arc::new(model), store);
+        let request = self
+            .sweep
+            .ask_request(next.instance, Arc::new(model), store);
         let cancel = self.control.now.clone();
         self.tasks
             .spawn(async move { ask_unseen(request, &cancel).await });

@@ -110,23 +110,25 @@ fn mixed(sweep: &Sweep, entries: &[RunEntry]) -> Option<String> {
     })?;
     let short = |fingerprint: &str| fingerprint.chars().take(SHOWN).collect::<String>();
     let asked = sweep.company.join(", ");
-    Some(if *other.dataset_fingerprint != *sweep.dataset.fingerprint {
-        format!(
-            "replies to another dataset or another version of it (fingerprint {}, this one has {})",
-            short(&other.dataset_fingerprint),
-            short(&sweep.dataset.fingerprint)
-        )
-    } else if !in_company(other) {
-        format!(
-            "replies of the model {}, and this sweep asks {asked}",
-            other.model_name
-        )
-    } else {
-        format!(
-            "replies with the sampling {}, and this sweep has {sampling}",
-            other.sampling
-        )
-    })
+    Some(
+        if *other.dataset_fingerprint != *sweep.dataset.fingerprint {
+            format!(
+                "replies to another dataset or another version of it (fingerprint {}, this one has {})",
+                short(&other.dataset_fingerprint),
+                short(&sweep.dataset.fingerprint)
+            )
+        } else if !in_company(other) {
+            format!(
+                "replies of the model {}, and this sweep asks {asked}",
+                other.model_name
+            )
+        } else {
+            format!(
+                "replies with the sampling {}, and this sweep has {sampling}",
+                other.sampling
+            )
+        },
+    )
 }
 
 /// Whether two samplings differ in nothing but the seed, in which repeats of a request differ.

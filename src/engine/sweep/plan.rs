@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::data::store::Store;
+use crate::engine::instance::Instance;
 use crate::engine::survey::{ConditionCounts, Place};
 use crate::engine::sweep::Sweep;
-use crate::engine::instance::Instance;
 use crate::engine::sweep::held::{Held, held};
 use crate::engine::sweep::reuse::is_known;
 use crate::model::tokens::estimate;

@@ -137,7 +137,10 @@ mod tests {
         assert_eq!(body["max_completion_tokens"], 1024);
         assert_eq!(body["top_p"], 0.9);
         assert_eq!(body["seed"], 7);
-        assert_eq!((&body["logprobs"], &body["top_logprobs"]), (&json!(true), &json!(5)));
+        assert_eq!(
+            (&body["logprobs"], &body["top_logprobs"]),
+            (&json!(true), &json!(5))
+        );
         assert_eq!(body["reasoning_effort"], "low");
         assert_eq!(body["thinking"], false);
         assert_eq!(body["messages"].as_array().unwrap().len(), 1);

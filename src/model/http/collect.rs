@@ -281,7 +281,10 @@ mod tests {
     fn the_cap_cuts_between_characters() {
         let (collector, _) = collect(4, &[text("abc"), text("éé"), text("z")]);
         assert!(collector.is_capped());
-        assert_eq!(collector.into_reply(Ending::Interrupted, 1, &[]).text, "abc");
+        assert_eq!(
+            collector.into_reply(Ending::Interrupted, 1, &[]).text,
+            "abc"
+        );
     }
 
     #[test]

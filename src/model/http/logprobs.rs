@@ -55,7 +55,12 @@ impl Logprobs {
         if !(total > 0.0 && total.is_finite()) {
             return None;
         }
-        Some(letters.iter().map(|letter| (*letter, of(letter) / total)).collect())
+        Some(
+            letters
+                .iter()
+                .map(|letter| (*letter, of(letter) / total))
+                .collect(),
+        )
     }
 }
 
@@ -119,12 +124,17 @@ mod tests {
             token("\": \"", &[]),
             token("A", &[("A", 0.9)]),
             token("\"} or {\"answer_choice\":", &[]),
-            token(" \"B", &[(" \"B", 0.5), ("B", 0.1), (" \"A", 0.2), (" \"The", 0.2)]),
+            token(
+                " \"B",
+                &[(" \"B", 0.5), ("B", 0.1), (" \"A", 0.2), (" \"The", 0.2)],
+            ),
             token("\"} C", &[]),
         ]);
         let probabilities = found.of_options(&['A', 'B', 'C']).unwrap();
         for ((letter, p), (expected, value)) in
-            probabilities.into_iter().zip([('A', 0.25), ('B', 0.75), ('C', 0.0)])
+            probabilities
+                .into_iter()
+                .zip([('A', 0.25), ('B', 0.75), ('C', 0.0)])
         {
             assert_eq!(letter, expected);
             assert!((p - value).abs() < 1e-9, "{letter} {p}");
@@ -135,12 +145,20 @@ mod tests {
     fn nothing_is_guessed() {
         // No field, a letter far behind it, and a place whose likeliest tokens are no options.
         assert_eq!(of(&[token("A", &[("A", 1.0)])]).of_options(&['A']), None);
-        let far = [token("answer_choice", &[]), token(" is the vitamin ", &[]), token("A", &[("A", 1.0)])];
+        let far = [
+            token("answer_choice", &[]),
+            token(" is the vitamin ", &[]),
+            token("A", &[("A", 1.0)]),
+        ];
         assert_eq!(of(&far).of_options(&['A']), None);
         let other = [token("answer_choice: ", &[]), token("Z", &[("Z", 1.0)])];
         assert_eq!(of(&other).of_options(&['A', 'B']), None);
-        let strange = json!({"content": [{"token": "answer_choice: A", "logprob": "x"}, {"token": 3}, null]});
-        assert_eq!(of(&[strange, json!(null), json!([])]).of_options(&['A']), None);
+        let strange =
+            json!({"content": [{"token": "answer_choice: A", "logprob": "x"}, {"token": 3}, null]});
+        assert_eq!(
+            of(&[strange, json!(null), json!([])]).of_options(&['A']),
+            None
+        );
     }
 
     #[test]

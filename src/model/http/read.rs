@@ -159,7 +159,8 @@ async fn read_events(
             // The connection serves the next request only once it has been read to its end, which need not be
             // waited for here.
             tokio::spawn(async move {
-                let rest = async { while events.next().await.is_some_and(|event| event.is_ok()) {} };
+                let rest =
+                    async { while events.next().await.is_some_and(|event| event.is_ok()) {} };
                 let _ = tokio::time::timeout(REST, rest).await;
             });
             return finish(collector, on_delta);
