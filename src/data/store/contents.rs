@@ -105,8 +105,11 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when the database can't be read.
     pub fn entries_of_run(&self, run: &str) -> Result<Vec<RunEntry>, StoreError> {
-        let (mut names, mut conditions, mut samplings) =
-            (Names::default(), Memo::<Condition>::default(), Memo::default());
+        let (mut names, mut conditions, mut samplings) = (
+            Names::default(),
+            Memo::<Condition>::default(),
+            Memo::default(),
+        );
         self.read_rows(
             "SELECT id, dataset_fingerprint, question_id, condition, model_name, sampling, outcome
              FROM replies INDEXED BY replies_listed WHERE run = ?1 ORDER BY id",
