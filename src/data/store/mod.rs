@@ -414,11 +414,6 @@ fn prepare(connection: &mut Connection, busy: Duration) -> Result<(), SchemaFaul
     Ok(())
 }
 
-/// A count, which SQLite gives with a sign.
-fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    Ok(u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0))
-}
-
 /// A value as the JSON of its column.
 fn json(value: &impl Serialize) -> rusqlite::Result<String> {
     serde_json::to_string(value)
