@@ -805,7 +805,8 @@ fn replies_to_the_same_requests_are_taken_over_and_nothing_is_asked() {
         assert!(original.origin.is_none() && original.request.is_some());
     }
     // The first origin stays, and the manifest says it.
-    let (_, third, _) = finish(place.sweep(&server, "noon", &["--reuse"]));
+    std::fs::write(place.path("noon.toml"), "reuse = true\n").unwrap();
+    let (_, third, _) = finish(place.sweep(&server, "noon", &["--plan", "noon.toml"]));
     assert_eq!(third["reused_from"], json!({"night": INSTANCES}));
     let (code, manifest, err) = finish(place.program(&["runs", "show", "noon", "--json"]));
     assert_eq!(code, Some(0), "{err}");

@@ -194,6 +194,27 @@ mod tests {
     }
 
     #[test]
+    fn calls_that_end_together_raise_the_limit_as_others_do() {
+        let limiter = Limiter::new(200);
+        let mut held = Vec::new();
+        for expected in [64, 128, 200] {
+            fill(&limiter, &mut held);
+            for permit in std::mem::take(&mut held) {
+                permit.succeeded();
+            }
+            assert_eq!(limiter.now(), (0, expected));
+        }
+        // After a cut it rises by one per round, and no further than one above what was really under way.
+        let now = Instant::now();
+        limiter.overloaded(now, now);
+        fill(&limiter, &mut held);
+        for _ in 0..10 {
+            held.iter().for_each(Permit::succeeded);
+        }
+        assert_eq!(limiter.now(), (100, 101));
+    }
+
+    #[test]
     fn an_unused_limit_does_not_grow() {
         let limiter = Limiter::new(64);
         let permit = limiter.try_acquire().unwrap();
