@@ -847,20 +847,13 @@ fn failed_calls_are_not_taken_over_and_one_request_is_asked_once() {
     );
     assert_eq!((&second["n"], &second["missing"]), (&json!(16), &json!(0)));
 
-    // At p = 100 two sizes of context show the same five documents: one request for both.
+    // Without documents the seed of the draws changes nothing: one request for both.
     let server = Server::start_with(|_, request| good(&prompt_of(request)));
     let mut program = place.program(&["sweep", "--dataset", "set", "--run", "twice", "--json"]);
     program
-        .args([
-            "--scenario",
-            "standard",
-            "--docs",
-            "5,20",
-            "--limit",
-            "3",
-            "--reuse",
-        ])
-        .args(["--model", "openai:m", "--base-url", &server.base_url()]);
+        .args(["--scenario", "standard", "--docs", "0", "--seeds", "0,1"])
+        .args(["--limit", "3", "--reuse", "--model", "openai:m"])
+        .args(["--base-url", &server.base_url()]);
     let (code, answer, err) = finish(program);
     assert_eq!(code, Some(0), "{err}");
     assert_eq!(server.requests().len(), 3);
