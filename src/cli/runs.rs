@@ -22,6 +22,7 @@ use crate::domain::plan::ConditionKey;
 use crate::domain::report::PAPER;
 use crate::domain::text::{clean, collapse, count, short};
 use crate::engine::models::store_file;
+use crate::source;
 
 /// Problems of an imported file that are written out.
 const PROBLEMS_SHOWN: usize = 5;
@@ -455,7 +456,7 @@ fn read_records(path: &Path, run: Option<&str>) -> Result<Imported, Failure> {
         Failure::Failed(format!("{} can't be read: {error}", path.display()))
     };
     let mut imported = Imported::default();
-    let mut reader = BufReader::new(File::open(path).map_err(failed)?);
+    let (mut reader, _) = source::open(path).map_err(failed)?;
     let mut line = Vec::new();
     let mut number = 0usize;
     while reader.read_until(b'\n', &mut line).map_err(failed)? > 0 {
