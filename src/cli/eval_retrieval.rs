@@ -324,7 +324,10 @@ fn text(output: &Output<'_>) -> String {
         None => format!("{:?}", output.retriever).to_lowercase(),
     };
     let by = match &output.rerank {
-        Some(cross) => format!("{by}, the first {} reranked by {}", cross.depth, cross.model),
+        Some(cross) => format!(
+            "{by}, the first {} reranked by {}",
+            cross.depth, cross.model
+        ),
         None => by,
     };
     let mut out = format!(

@@ -16,7 +16,6 @@ use crate::data::recorded::read_record;
 use crate::data::store::{
     RECORD_VERSION, ReplyRecord, RunGroup, RunLock, RunSummary, Store, StoreError, logbook,
 };
-use crate::domain::plain::json_reason;
 use crate::domain::plan::ConditionKey;
 use crate::domain::report::PAPER;
 use crate::domain::text::{clean, collapse, count, short};

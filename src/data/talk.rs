@@ -277,13 +277,34 @@ mod tests {
     fn mistakes_name_their_line() {
         let cases = [
             ("", "s.toml has no step"),
-            ("[[steps]]\ncaption = \"c\"\n", "line 1: the first step needs a question"),
-            ("\nspeed = 900.0\n[[steps]]\ncaption=\"c\"\nquestion=\"q\"\n", "line 2: speed is 900"),
-            ("[[steps]]\ncaption=\"c\"\nquestion=\"q\"\np=101\n", "line 1: p is 101"),
-            ("[[steps]]\ncaption=\"c\"\nquestion=\"q\"\ndocs=100000\n", "line 1: docs is 100000"),
-            ("[[steps]]\ncaption=\"c\"\nquestion=\"q\"\nhold=-1.0\n", "line 1: hold is -1"),
-            ("[[steps]]\ncaption=\"c\"\nquestion=\"q\"\ncolour=1\n", "line 4: unknown field `colour`"),
-            ("[[steps]]\ncaption=\"c\"\nquestion=\"q\"\nshow=\"al\"\n", "line 4: unknown variant `al`"),
+            (
+                "[[steps]]\ncaption = \"c\"\n",
+                "line 1: the first step needs a question",
+            ),
+            (
+                "\nspeed = 900.0\n[[steps]]\ncaption=\"c\"\nquestion=\"q\"\n",
+                "line 2: speed is 900",
+            ),
+            (
+                "[[steps]]\ncaption=\"c\"\nquestion=\"q\"\np=101\n",
+                "line 1: p is 101",
+            ),
+            (
+                "[[steps]]\ncaption=\"c\"\nquestion=\"q\"\ndocs=100000\n",
+                "line 1: docs is 100000",
+            ),
+            (
+                "[[steps]]\ncaption=\"c\"\nquestion=\"q\"\nhold=-1.0\n",
+                "line 1: hold is -1",
+            ),
+            (
+                "[[steps]]\ncaption=\"c\"\nquestion=\"q\"\ncolour=1\n",
+                "line 4: unknown field `colour`",
+            ),
+            (
+                "[[steps]]\ncaption=\"c\"\nquestion=\"q\"\nshow=\"al\"\n",
+                "line 4: unknown variant `al`",
+            ),
         ];
         for (text, expected) in cases {
             let why = parse(text, "s.toml").unwrap_err();

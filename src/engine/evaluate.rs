@@ -152,17 +152,17 @@ fn reranked(
     took_ms: f64,
     go_on: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<(Found, f64), RetrievalError> {
-    let rest = found
-        .hits
-        .split_off(reranking.depth.min(found.hits.len()));
+    let rest = found.hits.split_off(reranking.depth.min(found.hits.len()));
     let read = found.hits.len();
     let done = rerank::rerank(found, query, reranking.cross, read, &mut |_, _| go_on())?;
     let mut found = done.found;
     let last = found.hits.last().map_or(0.0, |hit| hit.score);
-    found.hits.extend(rest.into_iter().zip(1u16..).map(|(mut hit, behind)| {
-        hit.score = last - f32::from(behind);
-        hit
-    }));
+    found
+        .hits
+        .extend(rest.into_iter().zip(1u16..).map(|(mut hit, behind)| {
+            hit.score = last - f32::from(behind);
+            hit
+        }));
     Ok((found, took_ms + done.ms))
 }
 

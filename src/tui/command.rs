@@ -527,7 +527,14 @@ pub const COMMANDS: &[CommandInfo] = &[
         "",
         "leave the program",
     ),
-    row(Command::Help, "help", &["?"], EVERYWHERE, "all keys", "this list"),
+    row(
+        Command::Help,
+        "help",
+        &["?"],
+        EVERYWHERE,
+        "all keys",
+        "this list",
+    ),
 ];
 
 /// The row of a command.

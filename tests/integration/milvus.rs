@@ -390,14 +390,19 @@ fn an_index_folder_is_pushed_as_it_is(
     let folder = folder.to_str().unwrap();
     json_of(&medrgb(
         home,
-        &["index", "build", "--corpus", sample, "--out", folder, "--json"],
+        &[
+            "index", "build", "--corpus", sample, "--out", folder, "--json",
+        ],
     ));
     let url = server.url("from_index");
     let pushed = json_of(&medrgb(
         home,
         &["index", "push", "--index", folder, "--to", &url, "--json"],
     ));
-    assert_eq!((&pushed["documents"], &pushed["created"]), (&documents.into(), &Value::Bool(true)));
+    assert_eq!(
+        (&pushed["documents"], &pushed["created"]),
+        (&documents.into(), &Value::Bool(true))
+    );
     let query = "renal failure and statin therapy";
     let found = json_of(&medrgb(
         home,
@@ -405,7 +410,9 @@ fn an_index_folder_is_pushed_as_it_is(
     ));
     let ids = |found: &Value| -> Vec<String> {
         let hits = found["hits"].as_array().unwrap();
-        hits.iter().map(|hit| hit["id"].as_str().unwrap().to_owned()).collect()
+        hits.iter()
+            .map(|hit| hit["id"].as_str().unwrap().to_owned())
+            .collect()
     };
     assert_eq!(ids(&found), ids(expected));
     json_of(&medrgb(home, &["index", "drop", &url, "--json"]));

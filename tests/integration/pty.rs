@@ -224,7 +224,10 @@ fn the_demo_plays_by_itself_and_can_be_left() {
     session.press("\x03");
     assert!(session.wait_for_end().success());
     session.check_restored();
-    assert!(!session.home.path().join("data").exists(), "nothing is stored");
+    assert!(
+        !session.home.path().join("data").exists(),
+        "nothing is stored"
+    );
 }
 
 #[test]

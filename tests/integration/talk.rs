@@ -60,7 +60,11 @@ fn failed(ticket: medrgb::tui::app::Ticket) -> Message {
 fn keys_go_from_step_to_step_and_back() {
     let (mut stage, effects) = talk("", (120, 40), ColorDepth::True);
     assert_eq!((stage.app.screen, at(&stage)), (Screen::Talk, 0));
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Pace(speed) if *speed == 2.0)));
+    assert!(
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Pace(speed) if *speed == 2.0))
+    );
     let instance = |stage: &Stage| {
         let state = stage.app.instance.as_ref().unwrap();
         (state.question.id.clone(), state.condition.p)
@@ -118,11 +122,19 @@ fn going_on_stops_a_reply_and_coming_back_plays_it_again() {
     let (mut stage, _) = talk("", (120, 40), ColorDepth::True);
     let first = asked(&stage.keys("space space"));
     let effects = stage.keys("space");
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Cancel(ticket) if *ticket == first)));
+    assert!(
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Cancel(ticket) if *ticket == first))
+    );
     let effects = stage.keys("backspace");
     let waits = stage.app.talk.as_ref().unwrap().waiting;
     assert_eq!(waits, Waiting::ToAsk, "the old one has not ended yet");
-    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Ask(_))));
+    assert!(
+        !effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Ask(_)))
+    );
     let again = asked(&stage.send(failed(first)));
     assert_ne!(first, again);
     assert_eq!(stage.app.talk.as_ref().unwrap().waiting, Waiting::Reply);
@@ -146,7 +158,11 @@ fn leaving_and_coming_back() {
     stage.keys("T");
     assert_eq!((stage.app.screen, at(&stage)), (Screen::Talk, 1));
     let condition = stage.app.instance.as_ref().unwrap().condition;
-    assert_eq!(condition.scenario.name(), "sufficiency", "the step is as it was written");
+    assert_eq!(
+        condition.scenario.name(),
+        "sufficiency",
+        "the step is as it was written"
+    );
     let mut without = Stage::open((80, 24), ColorDepth::True);
     without.keys("T");
     assert!(without.screen().contains("there is no talk"));
@@ -196,7 +212,8 @@ fn the_demo_has_all_that_it_plays() {
         asks += 1;
         let prompt = templates.render(question, &context).unwrap();
         let recorded = records.iter().find(|record| record.prompt == prompt);
-        let recorded = recorded.unwrap_or_else(|| panic!("nothing is recorded for: {}", step.caption));
+        let recorded =
+            recorded.unwrap_or_else(|| panic!("nothing is recorded for: {}", step.caption));
         assert!(recorded.parsed.is_some(), "{}", step.caption);
     }
     assert!(asks >= 4, "the demo shows each scenario");

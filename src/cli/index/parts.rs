@@ -11,8 +11,8 @@ use crate::data::dataset::Dataset;
 use crate::domain::text::{clean, count, short};
 use crate::engine::search::SearchCorpus;
 use crate::retrieval::corpus::{self, BadRecord, Format};
-use crate::retrieval::vector::GraphPrecision;
 use crate::retrieval::index::{Built, CorpusFacts, EncoderId, Input, Manifest, PROBLEMS, Shard};
+use crate::retrieval::vector::GraphPrecision;
 
 /// Bad records that are shown; all of them are in a file.
 const SHOWN: usize = 5;

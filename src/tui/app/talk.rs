@@ -70,9 +70,7 @@ impl Talk {
     pub fn due(&self, now: Duration) -> bool {
         let hold = self.step().map_or(0.0, |step| step.hold);
         match self.waiting {
-            Waiting::Since(since) => {
-                self.auto && now.saturating_sub(since).as_secs_f64() >= hold
-            }
+            Waiting::Since(since) => self.auto && now.saturating_sub(since).as_secs_f64() >= hold,
             Waiting::ToAsk | Waiting::Reply => false,
         }
     }

@@ -4,9 +4,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
+use crate::data::talk::Show;
 use crate::domain::context::{Condition, Scenario};
 use crate::domain::passage::Role;
-use crate::data::talk::Show;
 use crate::domain::text::count;
 use crate::tui::app::instance::{InstanceState, Panel};
 use crate::tui::app::reply::caution;

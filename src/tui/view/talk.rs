@@ -101,8 +101,16 @@ fn state(app: &App, talk: &Talk, width: usize) -> Vec<Span<'static>> {
     };
     let room = width.saturating_sub(30);
     let choices = [
-        vec![format!("{}  {speed}", one_line(&played)), onward.clone(), step.clone()],
-        vec![format!("{}  {speed}", cut(&one_line(&played), 40)), onward.clone(), step.clone()],
+        vec![
+            format!("{}  {speed}", one_line(&played)),
+            onward.clone(),
+            step.clone(),
+        ],
+        vec![
+            format!("{}  {speed}", cut(&one_line(&played), 40)),
+            onward.clone(),
+            step.clone(),
+        ],
         vec![format!("replay {speed}"), onward, step.clone()],
         vec![format!("replay {speed}"), step],
     ];
