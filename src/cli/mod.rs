@@ -124,7 +124,7 @@ pub enum Command {
     /// Check all contexts of a grid before any model is called.
     Audit(audit::Args),
     /// Ask a model a grid of instances into a run; the same command goes on where it stopped.
-    Sweep(sweep::Args),
+    Sweep(Box<sweep::Args>),
     /// List, show, remove, export and import stored runs.
     Runs(runs::Args),
     /// Score saved replies of standard questions.
@@ -224,7 +224,7 @@ fn start(cli: Cli, open_explorer: OpenExplorer) -> Result<(), Failure> {
         Some(Command::Compose(args)) => compose::run(args, &environment),
         Some(Command::Ask(args)) => ask::run(args, &environment),
         Some(Command::Audit(args)) => audit::run(args, &environment),
-        Some(Command::Sweep(args)) => sweep::run(args, &environment),
+        Some(Command::Sweep(args)) => sweep::run(*args, &environment),
         Some(Command::Runs(args)) => runs::run(args, &environment),
         Some(Command::Score(args)) => score::run(args, &environment),
         Some(Command::Report(args)) => report::run(args, &environment),

@@ -64,7 +64,12 @@ impl Painter {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    #![allow(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::print_stderr
+    )]
     use super::*;
 
     /// Whether some pixel of the image has this colour.
