@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 
 use crate::cli::Failure;
 use crate::cli::ask::run_name;
-use crate::cli::audit::{Cost, left_out};
+use crate::cli::audit::{left_out, prices};
 use crate::cli::chat::{ModelArgs, runtime};
 use crate::cli::common::{Environment, heeds_hang_up, note, say_json, templates, write_out};
 use crate::cli::condition::open_dataset;
@@ -17,6 +17,7 @@ use crate::cli::progress::Line;
 use crate::cli::rescore;
 use crate::config::ModelConfig;
 use crate::data::store::{RunLock, Store};
+use crate::domain::cost::Cost;
 use crate::domain::plan::Conditions;
 use crate::domain::text::clean;
 use crate::engine::models::store_file;
@@ -218,7 +219,7 @@ fn ask_parts(parts: &[Part], lock: &mut RunLock, store: &Store) -> Result<Vec<Do
     let mut done = Vec::new();
     for part in parts {
         if !part.plan.todo.is_empty() {
-            lock.log(&log_entry(&part.sweep)).map_err(Failure::failed)?;
+            lock.log(&part.sweep.log_entry()).map_err(Failure::failed)?;
         }
         if parts.len() > 1 {
             note(&part.title());
@@ -336,7 +337,11 @@ fn planned(
 impl Part {
     fn cost(&self) -> Cost {
         let what = (self.plan.todo.len(), self.plan.tokens_to_ask());
-        Cost::of(what, self.sweep.sampling.max_tokens, self.price.as_ref())
+        Cost::of(
+            what,
+            self.sweep.sampling.max_tokens,
+            prices(self.price.as_ref()),
+        )
     }
 
     fn show(&self) -> Result<(), Failure> {
@@ -387,28 +392,10 @@ fn plan_json(sweep: &Sweep, plan: &Plan, conditions: &Conditions, cost: Cost) ->
         "done": plan.done(),
         "to_ask": plan.todo.len(),
         "prompt_tokens_to_ask": plan.tokens_to_ask(),
-        "cost_usd_to_ask": cost.json(),
+        "cost_usd_to_ask": cost,
         "left_out": left_out(&conditions.left_out),
         "conditions": plan.conditions,
         "notes": plan.notes,
-    })
-}
-
-/// What the run's logbook says of this start: enough to repeat it.
-fn log_entry(sweep: &Sweep) -> Value {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    json!({
-        "started_at": jiff::Timestamp::now().to_string(),
-        "program": concat!("medrgb ", env!("CARGO_PKG_VERSION")),
-        "machine": format!("{} {}, {cores} cores", std::env::consts::OS, std::env::consts::ARCH),
-        "dataset": sweep.dataset.name,
-        "dataset_path": sweep.dataset.path,
-        "dataset_fingerprint": sweep.dataset.fingerprint,
-        "model": sweep.model.identity(),
-        "sampling": sweep.sampling,
-        "questions": sweep.space().question_count(),
-        "concurrency": sweep.ceiling(),
-        "conditions": sweep.conditions,
     })
 }
 

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::cli::audit::{Cost, percent};
+use crate::cli::audit::percent;
 use crate::config::ModelConfig;
+use crate::domain::cost::Cost;
 use crate::domain::text::clean;
 use crate::engine::sweep::{Ended, Plan, Stopped, Summary, Sweep};
 
