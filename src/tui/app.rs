@@ -8,20 +8,29 @@ use crate::data::dataset::Dataset;
 use crate::domain::prompt::Templates;
 use crate::model::{BackendKind, ModelIdentity};
 use crate::tui::app::browse::Browse;
+use crate::tui::app::compare::CompareState;
 use crate::tui::app::input::Input;
 use crate::tui::app::instance::InstanceState;
+use crate::tui::app::probe::ProbeState;
 use crate::tui::app::reply::Replies;
 use crate::tui::app::retrieval::{IndexState, RetrievalState};
+use crate::tui::app::sweep::SweepState;
 use crate::tui::keymap::Keymap;
 use crate::tui::theme::Theme;
 use crate::tui::widgets::text::WrapCache;
 
 pub mod browse;
+pub mod compare;
+pub mod curves;
 pub mod input;
 pub mod instance;
+pub mod loaded;
+pub mod plan;
+pub mod probe;
 pub mod reached;
 pub mod reply;
 pub mod retrieval;
+pub mod sweep;
 
 /// What fills the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,6 +41,12 @@ pub enum Screen {
     Instance,
     /// Live search.
     Retrieval,
+    /// Runs: planning, running, their curves.
+    Sweep,
+    /// Two runs side by side.
+    Compare,
+    /// One context changed on purpose.
+    Probe,
 }
 
 impl Screen {
@@ -41,6 +56,9 @@ impl Screen {
             Screen::Browse => "browse",
             Screen::Instance => "instance",
             Screen::Retrieval => "retrieval",
+            Screen::Sweep => "sweep",
+            Screen::Compare => "compare",
+            Screen::Probe => "probe",
         }
     }
 }
@@ -175,6 +193,12 @@ pub struct App {
     pub replies: Replies,
     /// Live search.
     pub retrieval: RetrievalState,
+    /// Runs and sweeps.
+    pub sweep: SweepState,
+    /// Two runs side by side.
+    pub compare: CompareState,
+    /// One context changed on purpose.
+    pub probe: ProbeState,
     /// Keys.
     pub keymap: Keymap,
     /// Looks.
@@ -187,6 +211,8 @@ pub struct App {
     pub braille: bool,
     /// Time since the start, as of the message being handled.
     pub now: Duration,
+    /// The user was told what leaving stops; asked once more, the program ends.
+    pub leaving: bool,
     /// Set to end the loop.
     pub quit: bool,
     /// Wrapped lines: a memory of a pure function.
@@ -209,6 +235,10 @@ impl App {
             instance: None,
             replies: Replies::default(),
             retrieval: RetrievalState::default(),
+            sweep: SweepState::default(),
+            compare: CompareState::default(),
+            probe: ProbeState::default(),
+            leaving: false,
             keymap,
             theme: Rc::new(theme),
             settings,
@@ -266,6 +296,9 @@ impl App {
 
     /// Whether something on screen changes with time alone.
     pub fn ticking(&self) -> bool {
-        self.replies.running.is_some() || self.retrieval.is_busy()
+        self.replies.running.is_some()
+            || self.retrieval.is_busy()
+            || self.sweep.is_busy()
+            || self.compare.is_busy()
     }
 }

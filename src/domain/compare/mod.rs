@@ -118,6 +118,11 @@ impl Cell {
         }
     }
 
+    /// Whether a condition belongs to this cell.
+    pub fn holds(&self, condition: &Condition) -> bool {
+        *self == Cell::of(condition)
+    }
+
     /// Sorts cells by scenario, n and p.
     fn key(&self) -> (Scenario, usize, u64, &'static str, &'static str) {
         // The bits of numbers that are not negative sort as the numbers do.
