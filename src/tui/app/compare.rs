@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::data::store::RunSummary;
 use crate::domain::compare::{Answered, Comparison, Side};
 use crate::domain::context::Condition;
+use crate::domain::probe::PROBES;
 use crate::tui::app::Screen;
 use crate::tui::app::loaded::Loaded;
 use crate::tui::app::reply::ReplyState;
@@ -15,6 +17,20 @@ pub struct Contender {
     pub run: String,
     /// Name of the model.
     pub model: String,
+}
+
+/// Every model of every run that can be compared: probes can't, since their contexts were changed by hand.
+pub fn contenders(runs: &[RunSummary]) -> Vec<Contender> {
+    let comparable = runs.iter().filter(|run| run.name != PROBES);
+    let of_run = |run: &RunSummary| {
+        let run_name = run.name.clone();
+        let models = run.models.clone().into_iter();
+        models.map(move |model| Contender {
+            run: run_name.clone(),
+            model,
+        })
+    };
+    comparable.flat_map(of_run).collect()
 }
 
 /// What the compare screen shows.

@@ -163,6 +163,8 @@ pub struct SweepState {
     pub page: Page,
     /// The runs of the store, newest first.
     pub runs: Loaded<Rc<Vec<RunSummary>>>,
+    /// The newest job that reads them.
+    pub loading: Option<Ticket>,
     /// Chosen row of the list: 0 plans a new sweep, then the runs.
     pub selected: usize,
     /// First visible row.
