@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::cli::common::{Environment, templates};
+use crate::cli::common::{Environment, note, templates};
 use crate::cli::{ExplorerArgs, Failure};
 use crate::cli::{encoder, search};
 use crate::engine::models::{open_model, store_file};
 use crate::model::select::sampling;
-use crate::tui::{FindEncoder, ModelChoice, OpenIndex, Setup, Source};
+use crate::tui::{FindEncoder, ModelChoice, OpenIndex, Setup, Shelf, Source};
 
 /// Name of the run under which the explorer stores replies.
 const RUN: &str = "explorer";
@@ -30,7 +30,8 @@ pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure>
     let templates = templates(config.prompts.as_ref())?;
     let setup = Setup {
         dataset: args.path.map_or(Source::Sample, Source::Folder),
-        model: model(args.base_url, environment),
+        model: model(args.base_url.clone(), environment),
+        shelf: shelf(args.base_url, environment),
         sampling: sampling(&config.model, config),
         run: RUN.into(),
         store: Some(store_file(paths)),
@@ -46,7 +47,39 @@ pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure>
         keys: config.keys.clone(),
         mouse: config.mouse,
     };
-    crate::tui::run(setup).map_err(Failure::failed)
+    // What must be known after leaving, such as how a sweep that was stopped goes on.
+    if let Some(farewell) = crate::tui::run(setup).map_err(Failure::failed)? {
+        note(&farewell);
+    }
+    Ok(())
+}
+
+/// The models that a sweep may ask: any name, as `--model` takes it.
+fn shelf(base_url: Option<String>, environment: &Environment) -> Shelf {
+    let (config, paths) = (environment.config.clone(), environment.paths.clone());
+    let settings = config.clone();
+    let mut names: Vec<String> = config.models.keys().cloned().collect();
+    if !names.contains(&config.model) {
+        names.insert(0, config.model.clone());
+    }
+    let flags = base_url
+        .iter()
+        .flat_map(|url| ["--base-url".to_owned(), url.clone()]);
+    Shelf {
+        names,
+        flags: flags.collect(),
+        open: Arc::new(move |name| {
+            // The address of the command line is that of its model.
+            let same = name == config.model || name.starts_with("openai:");
+            let base_url = base_url.as_deref().filter(|_| same);
+            open_model(name, base_url, &config, &paths)
+        }),
+        settings: Arc::new(move |name| {
+            let price = settings.models.get(name);
+            let prices = price.map_or((None, None), |model| (model.price_in, model.price_out));
+            (sampling(name, &settings), prices)
+        }),
+    }
 }
 
 fn model(base_url: Option<String>, environment: &Environment) -> ModelChoice {

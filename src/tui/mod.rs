@@ -47,6 +47,22 @@ pub type FindEncoder = Arc<dyn Fn() -> Result<Option<EncoderFolders>, String> + 
 /// error is one clear sentence.
 pub type OpenIndex = Arc<dyn Fn() -> Result<Arc<dyn Search>, String> + Send + Sync>;
 
+/// Dollars per million prompt and reply tokens, as far as they are known.
+pub type Prices = (Option<f64>, Option<f64>);
+
+/// Models by name, for sweeps.
+#[derive(Clone)]
+pub struct Shelf {
+    /// Names of the configured models.
+    pub names: Vec<String>,
+    /// Flags that a command needs to reach the same model.
+    pub flags: Vec<String>,
+    /// Opens a model by its name; called off the draw path.
+    pub open: Arc<dyn Fn(&str) -> Result<Arc<dyn ChatModel>, ModelError> + Send + Sync>,
+    /// Sampling settings and prices of a model.
+    pub settings: Arc<dyn Fn(&str) -> (Sampling, Prices) + Send + Sync>,
+}
+
 /// The model to ask.
 #[derive(Clone)]
 pub struct ModelChoice {
@@ -63,6 +79,8 @@ pub struct Setup {
     pub dataset: Source,
     /// Opened after the first frame.
     pub model: ModelChoice,
+    /// Models that a sweep may ask.
+    pub shelf: Shelf,
     /// Sampling settings of every call.
     pub sampling: Sampling,
     /// Name of the run under which replies are stored.

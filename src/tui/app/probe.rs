@@ -126,7 +126,7 @@ pub struct ProbeState {
 }
 
 impl ProbeState {
-    /// Makes the choices for the instance on screen; findings on another context go.
+    /// Makes the choices for the instance on screen.
     pub fn open(&mut self, state: &InstanceState, dataset: &Arc<Dataset>) {
         let Some(context) = state.context() else {
             return;
@@ -136,12 +136,18 @@ impl ProbeState {
             self.top = 0;
             self.scroll = [0; 2];
         }
-        if self.found_of.as_ref() != Some(context) {
-            self.found = None;
-        }
         self.focus = Part::Choices;
         self.choices = choices(state, dataset, context);
         self.context = Some(context.clone());
+    }
+}
+
+impl ProbeState {
+    /// What was found about the context at hand.
+    pub fn found_here(&self) -> Option<&(String, Result<Probed, String>)> {
+        self.found
+            .as_ref()
+            .filter(|_| self.found_of == self.context)
     }
 }
 
