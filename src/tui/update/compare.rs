@@ -40,7 +40,7 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
             step_list(app, command == Command::NextList);
         }
         (Page::Result, Command::NextCondition) => step_condition(app),
-        (Page::Pair, Command::FocusNext | Command::FocusPrevious) => {
+        (Page::Pair | Page::Result, Command::FocusNext | Command::FocusPrevious) => {
             app.compare.focus = 1 - app.compare.focus.min(1);
         }
         (Page::Pair, Command::ToggleRaw) => {
@@ -56,7 +56,10 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
 
 fn back(app: &mut App) {
     match app.compare.page {
-        Page::Pair => app.compare.page = Page::Result,
+        Page::Pair => {
+            app.compare.focus = 0;
+            app.compare.page = Page::Result;
+        }
         Page::Result => app.compare.page = Page::Choose,
         Page::Choose => app.screen = app.compare.from.unwrap_or(Screen::Browse),
     }
@@ -94,6 +97,7 @@ fn take(app: &mut App) -> Vec<Effect> {
     compare.condition = None;
     compare.scroll = 0;
     compare.shown.clear();
+    compare.focus = 0;
     compare.page = Page::Result;
     vec![Effect::Compare { ticket, a, b }]
 }
@@ -147,6 +151,13 @@ fn move_in_runs(app: &mut App, command: Command) {
 }
 
 fn move_in_list(app: &mut App, command: Command) {
+    if app.compare.focus == 1 {
+        let (rows, height) = view::compare::figures_extent(app);
+        if let Some(by) = distance(command, height) {
+            app.compare.scroll = scrolled(app.compare.scroll, by, rows, height);
+        }
+        return;
+    }
     let visible = view::compare::visible_pairs(app);
     if let Some(by) = distance(command, visible) {
         let compare = &mut app.compare;
@@ -172,6 +183,7 @@ fn pair(app: &mut App) -> Vec<Effect> {
     let ticket = app.ticket();
     app.compare.pair = Loaded::asked(ticket, app.now);
     app.compare.pair_scroll = [0; 2];
+    app.compare.focus = 0;
     app.compare.page = Page::Pair;
     vec![Effect::LoadPair { ticket, records }]
 }
