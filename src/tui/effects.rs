@@ -263,9 +263,11 @@ impl Effects {
                 k,
                 question_id,
             } => self.search.ask(ticket, query, k, question_id),
-            Effect::LoadRuns { ticket } => self.fetch("reading the runs", runs::list, move |result| {
-                Message::Runs { ticket, result }
-            }),
+            Effect::LoadRuns { ticket } => {
+                self.fetch("reading the runs", runs::list, move |result| {
+                    Message::Runs { ticket, result }
+                })
+            }
             Effect::EstimateSweep {
                 ticket,
                 dataset,
@@ -352,9 +354,8 @@ impl Effects {
     ) {
         let job = self.job();
         self.thread(name, move || {
-            let result = catch_unwind(AssertUnwindSafe(|| work(&job))).unwrap_or_else(|_| {
-                Err(format!("{name} failed unexpectedly; the log says more"))
-            });
+            let result = catch_unwind(AssertUnwindSafe(|| work(&job)))
+                .unwrap_or_else(|_| Err(format!("{name} failed unexpectedly; the log says more")));
             job.send(message(result));
         });
     }

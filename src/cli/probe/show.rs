@@ -75,7 +75,12 @@ impl Shown<'_> {
                 None => "",
                 Some(_) => one.effect.describe(),
             };
-            let _ = writeln!(out, "{:<width$}  {:<26}{effect}", name(one), one.tried.describe());
+            let _ = writeln!(
+                out,
+                "{:<width$}  {:<26}{effect}",
+                name(one),
+                one.tried.describe()
+            );
             let flips = one.effect.is_flip();
             for reason in self
                 .reasons(one)

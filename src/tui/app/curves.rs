@@ -103,7 +103,9 @@ impl Curves {
         };
         let panels = figures.panels_of(shown);
         let count = panels.len().max(1);
-        let here = panels.iter().position(|panel| panel.measure == shown.measure);
+        let here = panels
+            .iter()
+            .position(|panel| panel.measure == shown.measure);
         let at = here.unwrap_or(0);
         let next = match forward {
             true => (at + 1) % count,
@@ -148,7 +150,10 @@ impl Figures {
     /// The panels of a subject, each measure once.
     pub fn panels_of(&self, subject: &Panel) -> Vec<&Panel> {
         let mut panels: Vec<&Panel> = Vec::new();
-        for panel in self.panels().filter(|panel| is_same_subject(panel, subject)) {
+        for panel in self
+            .panels()
+            .filter(|panel| is_same_subject(panel, subject))
+        {
             if !panels.iter().any(|known| known.measure == panel.measure) {
                 panels.push(panel);
             }

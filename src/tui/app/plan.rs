@@ -153,7 +153,9 @@ impl Form {
     /// Whether a test is asked.
     pub fn has(&self, scenario: Scenario) -> bool {
         let at = Scenario::ALL.iter().position(|&known| known == scenario);
-        at.and_then(|at| self.tests.get(at)).copied().unwrap_or(false)
+        at.and_then(|at| self.tests.get(at))
+            .copied()
+            .unwrap_or(false)
     }
 
     /// Turns a test on or off.
@@ -179,7 +181,9 @@ impl Form {
         let Some(input) = self.text_mut(field) else {
             return false;
         };
-        let here = values.iter().position(|value| *value == input.text().trim());
+        let here = values
+            .iter()
+            .position(|value| *value == input.text().trim());
         let count = values.len();
         let next = match (here, forward) {
             (_, _) if count == 0 => return false,
@@ -208,7 +212,11 @@ impl Form {
         let grid = Grid {
             scenarios: tests.filter(|(_, is)| *is).map(|(test, _)| *test).collect(),
             docs: list(Field::Docs, self.docs.text(), "whole numbers such as 5,20")?,
-            p: list(Field::P, self.p.text(), "numbers from 0 to 100 such as 0,50,100")?,
+            p: list(
+                Field::P,
+                self.p.text(),
+                "numbers from 0 to 100 such as 0,50,100",
+            )?,
             seeds: vec![0],
             mode: Mode::default(),
             source: SourceFilter::default(),
@@ -290,7 +298,10 @@ pub struct SweepRequest {
 impl SweepRequest {
     /// Instances at most, before anything is composed.
     pub fn most_calls(&self, dataset: &Dataset) -> (usize, usize, usize) {
-        let questions = dataset.questions.len().min(self.limit.unwrap_or(usize::MAX));
+        let questions = dataset
+            .questions
+            .len()
+            .min(self.limit.unwrap_or(usize::MAX));
         let conditions = self.conditions.kept.len();
         (conditions, questions, conditions * questions)
     }
@@ -311,7 +322,10 @@ impl SweepRequest {
             flag("--scenario", joined(names.collect()));
         }
         if let Some(docs) = &self.grid.docs {
-            flag("--docs", joined(docs.iter().map(usize::to_string).collect()));
+            flag(
+                "--docs",
+                joined(docs.iter().map(usize::to_string).collect()),
+            );
         }
         if let Some(p) = &self.grid.p {
             flag("--p", joined(p.iter().map(f64::to_string).collect()));
@@ -447,7 +461,10 @@ mod tests {
             (wrong(|form| form.p = Input::new("0,,5")), "p: \"\""),
             (wrong(|form| form.p = Input::new("120")), "120"),
             (wrong(|form| form.limit = Input::new("0")), "limit: \"0\""),
-            (wrong(|form| form.run = Input::new("probe")), "run: the name"),
+            (
+                wrong(|form| form.run = Input::new("probe")),
+                "run: the name",
+            ),
             (wrong(|form| form.model = Input::new(" ")), "model: "),
             (wrong(|form| form.tests = [false; 4]), "no test"),
         ] {

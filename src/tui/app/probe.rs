@@ -154,7 +154,14 @@ impl ProbeState {
 /// Everything that can be tried with a context: groups, each followed by its single changes.
 fn choices(state: &InstanceState, dataset: &Dataset, context: &Context) -> Vec<Choice> {
     let pools = dataset.pools(&state.question.id);
-    let swaps = swaps(&state.question, pools, &state.condition, context, None, None);
+    let swaps = swaps(
+        &state.question,
+        pools,
+        &state.condition,
+        context,
+        None,
+        None,
+    );
     let groups = [
         ("leave each document out in turn", left_out(context)),
         ("swap each document for another version or noise", swaps),

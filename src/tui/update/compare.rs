@@ -66,7 +66,10 @@ fn back(app: &mut App) {
 }
 
 fn all(app: &App) -> Vec<Contender> {
-    app.sweep.runs.ready().map_or_else(Vec::new, |runs| contenders(runs))
+    app.sweep
+        .runs
+        .ready()
+        .map_or_else(Vec::new, |runs| contenders(runs))
 }
 
 /// Takes the chosen row as A, then as B; with both the comparison begins.
@@ -106,7 +109,12 @@ pub(super) fn on_compared(app: &mut App, ticket: Ticket, result: Result<Box<Comp
     if app.compare.result.take(ticket, result) {
         // The flips are what two runs differ in.
         let counts = app.compare.result.ready().map(|compared| compared.counts());
-        let flips = |side| counts.as_ref().and_then(|counts| counts.get(&side)).copied();
+        let flips = |side| {
+            counts
+                .as_ref()
+                .and_then(|counts| counts.get(&side))
+                .copied()
+        };
         app.compare.side = [Side::OnlyA, Side::OnlyB]
             .into_iter()
             .find(|&side| flips(side).unwrap_or(0) > 0);

@@ -55,7 +55,10 @@ fn claim(app: &App, one: &PlantedTrace, reasoning: &str, flow: &mut Flow) {
     let truth = one.truth.as_deref().unwrap_or("?");
     let pieces = [
         (format!("{mark} {}  ", one.stance.describe()), tone),
-        (format!("planted \"{}\"", one_line(planted)), Tone::Adversarial),
+        (
+            format!("planted \"{}\"", one_line(planted)),
+            Tone::Adversarial,
+        ),
         (format!(", true \"{}\"", one_line(truth)), Tone::Text),
     ];
     part(app, flow, &one.label, &pieces);
@@ -80,7 +83,10 @@ fn excerpt(text: &str, start: usize, end: usize) -> Option<[(String, Tone); 3]> 
     let dots = |cut: bool| if cut { "…" } else { "" };
     let flat = |text: &str| crate::domain::text::clean(text).replace(['\n', '\t'], " ");
     Some([
-        (format!("“{}{}", dots(before.len() < start), flat(&before)), Tone::Faint),
+        (
+            format!("“{}{}", dots(before.len() < start), flat(&before)),
+            Tone::Faint,
+        ),
         (flat(words), Tone::Match),
         (
             format!("{}{}”", flat(&after), dots(after.len() < text.len() - end)),

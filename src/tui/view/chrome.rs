@@ -358,7 +358,9 @@ fn matters_in_runs(app: &App, command: Command) -> Option<bool> {
         Command::NextScenario if on_sweep => page == sweep::Page::Curves,
         // They lead to where one is.
         Command::Sweep => !on_sweep,
-        Command::Compare => app.screen != Screen::Compare && page != sweep::Page::Plan,
+        Command::Compare => {
+            app.screen != Screen::Compare && !(on_sweep && page == sweep::Page::Plan)
+        }
         Command::CompareChoose => compare != compare::Page::Pair,
         Command::NextList | Command::NextCondition => compare == compare::Page::Result,
         Command::ToggleRaw if app.screen == Screen::Compare => compare == compare::Page::Pair,

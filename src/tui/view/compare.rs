@@ -47,7 +47,13 @@ fn title(app: &App, buffer: &mut Buffer) {
         span(theme, "  B ", Tone::Key),
         span(theme, name(&compare.b), Tone::Text),
     ];
-    bar(app, Rect::new(0, 0, app.size.0, 1), buffer, left, Vec::new());
+    bar(
+        app,
+        Rect::new(0, 0, app.size.0, 1),
+        buffer,
+        left,
+        Vec::new(),
+    );
 }
 
 /// Where the rows of the choice are: below two rows that say what to do and name the columns.
@@ -72,7 +78,11 @@ fn choose(app: &App, area: Rect, buffer: &mut Buffer) {
         .runs
         .ready()
         .map_or_else(Vec::new, |runs| contenders(runs));
-    let left = vec![span(theme, "Choose two runs, or two models of one run", Tone::Title)];
+    let left = vec![span(
+        theme,
+        "Choose two runs, or two models of one run",
+        Tone::Title,
+    )];
     frame(app, area, buffer, true, left, Vec::new());
     let inner = inside(area);
     let key = app.keymap.key(Command::CompareChoose);
@@ -120,7 +130,10 @@ fn choose(app: &App, area: Rect, buffer: &mut Buffer) {
 fn nothing_to_choose(app: &App, rows: Rect, buffer: &mut Buffer) {
     let sweep = app.keymap.key(Command::Sweep);
     let (text, tone) = match &app.sweep.runs {
-        Loaded::Failed(why) => (format!("The runs can't be read: {}", one_line(why)), Tone::Bad),
+        Loaded::Failed(why) => (
+            format!("The runs can't be read: {}", one_line(why)),
+            Tone::Bad,
+        ),
         Loaded::Ready(_) => (
             format!("No run is stored yet. {sweep} plans a sweep, which makes one."),
             Tone::Faint,
@@ -269,12 +282,19 @@ fn figures(app: &App, compared: &Compared, width: u16) -> Flow {
             flow.say(&app.wraps, &format!("  {}", test(mcnemar)), Tone::Text);
         }
         if let Some(points) = figures.detectable_difference {
-            let text = format!("  these pairs could show a difference of {:.1} points", points * 100.0);
+            let text = format!(
+                "  these pairs could show a difference of {:.1} points",
+                points * 100.0
+            );
             flow.say(&app.wraps, &text, Tone::Faint);
         }
     }
     for note in &compared.notes {
-        flow.say(&app.wraps, &format!("note: {}", one_line(note)), Tone::Warning);
+        flow.say(
+            &app.wraps,
+            &format!("note: {}", one_line(note)),
+            Tone::Warning,
+        );
     }
     let text = "Rates in per cent, differences in points, with 95 % intervals; p: McNemar's exact test. As `medrgb compare` has them.";
     flow.say(&app.wraps, text, Tone::Faint);
@@ -334,7 +354,11 @@ fn list(app: &App, compared: &Compared, area: Rect, buffer: &mut Buffer) {
     };
     let left = vec![
         span(theme, name, tone),
-        span(theme, format!("  {}", app.compare.shown.len()), Tone::Strong),
+        span(
+            theme,
+            format!("  {}", app.compare.shown.len()),
+            Tone::Strong,
+        ),
     ];
     let key = app.keymap.key(Command::NextList);
     let right = vec![span(theme, format!("{key}: next list"), Tone::Faint)];
@@ -350,12 +374,23 @@ fn list(app: &App, compared: &Compared, area: Rect, buffer: &mut Buffer) {
         flow.draw(rows, buffer, 0, theme);
         return;
     }
-    let shown = app.compare.shown.iter().enumerate().skip(app.compare.row_top);
+    let shown = app
+        .compare
+        .shown
+        .iter()
+        .enumerate()
+        .skip(app.compare.row_top);
     for (y, (row, &at)) in (rows.top()..rows.bottom()).zip(shown) {
         let Some(pair) = compared.pairs.get(at) else {
             continue;
         };
-        put(buffer, rows.x, y, &pair_line(app, pair, rows.width), rows.width);
+        put(
+            buffer,
+            rows.x,
+            y,
+            &pair_line(app, pair, rows.width),
+            rows.width,
+        );
         if row == app.compare.row {
             select(app, rows, y, buffer);
         }
@@ -366,7 +401,13 @@ fn list(app: &App, compared: &Compared, area: Rect, buffer: &mut Buffer) {
         ..area
     };
     let style = theme.style(Tone::BorderFocused);
-    scroll_bar(border, buffer, app.compare.row_top, app.compare.shown.len(), style);
+    scroll_bar(
+        border,
+        buffer,
+        app.compare.row_top,
+        app.compare.shown.len(),
+        style,
+    );
 }
 
 fn side_tone(side: Side) -> Tone {
@@ -386,7 +427,11 @@ fn tallies(app: &App, compared: &Compared) -> Vec<Span<'static>> {
             true => Tone::Key,
             false => Tone::Faint,
         };
-        spans.push(span(theme, format!("{} {number}   ", side.describe()), tone));
+        spans.push(span(
+            theme,
+            format!("{} {number}   ", side.describe()),
+            tone,
+        ));
     }
     spans
 }
@@ -407,7 +452,9 @@ fn pair_line(app: &App, pair: &Answered, width: u16) -> Line<'static> {
         Some(one_line(&data.questions.get(at)?.text))
     });
     let condition = words(&pair.condition);
-    let id = usize::from(width).saturating_sub(12 + condition.len()).clamp(8, 22);
+    let id = usize::from(width)
+        .saturating_sub(12 + condition.len())
+        .clamp(8, 22);
     let mut spans = vec![
         span(theme, format!("A{mark_a} "), tone_a),
         span(theme, format!("B{mark_b}  "), tone_b),
@@ -476,7 +523,11 @@ fn pair(app: &App, area: Rect, buffer: &mut Buffer) {
         .options
         .iter()
         .map(|option| {
-            let gold = if option.letter == question.answer { " (gold)" } else { "" };
+            let gold = if option.letter == question.answer {
+                " (gold)"
+            } else {
+                ""
+            };
             format!("{} {}{gold}", option.letter, one_line(&option.text))
         })
         .collect();
@@ -484,7 +535,11 @@ fn pair(app: &App, area: Rect, buffer: &mut Buffer) {
     let condition = app.compare.chosen().map(|pair| words(&pair.condition));
     let left = vec![
         span(theme, one_line(&question.id), Tone::Title),
-        span(theme, format!("  {}", condition.unwrap_or_default()), Tone::Strong),
+        span(
+            theme,
+            format!("  {}", condition.unwrap_or_default()),
+            Tone::Strong,
+        ),
     ];
     panel(app, head, buffer, false, left, Vec::new(), &flow, 0);
     let narrow = areas[0] == areas[1];
@@ -507,6 +562,15 @@ fn pair(app: &App, area: Rect, buffer: &mut Buffer) {
             None => Vec::new(),
         };
         let scroll = app.compare.pair_scroll[side];
-        panel(app, areas[side], buffer, focused, left, right, &flow, scroll);
+        panel(
+            app,
+            areas[side],
+            buffer,
+            focused,
+            left,
+            right,
+            &flow,
+            scroll,
+        );
     }
 }

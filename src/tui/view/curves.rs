@@ -96,19 +96,36 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     let (chart_area, words_area) = areas(area);
     let left = vec![
         span(theme, one_line(&curves.run), Tone::Title),
-        span(theme, format!("  {}", one_line(&shown.panel.subject())), Tone::Strong),
+        span(
+            theme,
+            format!("  {}", one_line(&shown.panel.subject())),
+            Tone::Strong,
+        ),
     ];
     frame(app, chart_area, buffer, false, left, Vec::new());
     let inner = inside(chart_area);
-    let title = Line::from(span(theme, cut(shown.panel.measure.title(), usize::from(inner.width)), Tone::Text));
+    let title = Line::from(span(
+        theme,
+        cut(shown.panel.measure.title(), usize::from(inner.width)),
+        Tone::Text,
+    ));
     if inner.height > 6 {
         buffer.set_line(inner.x, inner.y, &title, inner.width);
         let axis = match joined(shown.panel) {
             true => "p: % of documents that are signal or original; rates in %",
             false => "retrieval; rates in %",
         };
-        let axis = Line::from(span(theme, cut(axis, usize::from(inner.width)), Tone::Faint));
-        buffer.set_line(inner.x, inner.bottom().saturating_sub(1), &axis, inner.width);
+        let axis = Line::from(span(
+            theme,
+            cut(axis, usize::from(inner.width)),
+            Tone::Faint,
+        ));
+        buffer.set_line(
+            inner.x,
+            inner.bottom().saturating_sub(1),
+            &axis,
+            inner.width,
+        );
     }
     let plot = Rect {
         y: inner.y + 1,
@@ -119,7 +136,16 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     let flow = words(app, &shown, inside(words_area).width);
     let left = vec![span(theme, "In words and numbers", Tone::Title)];
     let scroll = curves.scroll;
-    panel(app, words_area, buffer, true, left, Vec::new(), &flow, scroll);
+    panel(
+        app,
+        words_area,
+        buffer,
+        true,
+        left,
+        Vec::new(),
+        &flow,
+        scroll,
+    );
 }
 
 fn not_there(app: &App, curves: &Curves, area: Rect, buffer: &mut Buffer) {
@@ -185,7 +211,12 @@ fn chart_of(app: &App, shown: &Shown<'_>) -> Chart {
             dashed: true,
         });
     }
-    for (at, row) in panel.rows.iter().enumerate().filter(|(_, row)| !row.published) {
+    for (at, row) in panel
+        .rows
+        .iter()
+        .enumerate()
+        .filter(|(_, row)| !row.published)
+    {
         let (mark, tone) = look(app, at);
         let cells = row.cells.iter().enumerate();
         let points = cells.filter_map(|(column, cell)| {
@@ -221,7 +252,13 @@ fn chart_of(app: &App, shown: &Shown<'_>) -> Chart {
 fn words(app: &App, shown: &Shown<'_>, width: u16) -> Flow {
     let mut flow = Flow::new(width);
     let theme = &app.theme;
-    for (at, row) in shown.panel.rows.iter().enumerate().filter(|(_, row)| !row.published) {
+    for (at, row) in shown
+        .panel
+        .rows
+        .iter()
+        .enumerate()
+        .filter(|(_, row)| !row.published)
+    {
         let (mark, tone) = look(app, at);
         flow.line(Line::from(vec![
             span(theme, format!("{mark} "), tone),
@@ -282,7 +319,11 @@ fn table(app: &App, shown: &Shown<'_>, row: &Row, flow: &mut Flow) {
         .chain([name.len()])
         .max()
         .unwrap_or(4);
-    let missing = row.cells.iter().flatten().any(|cell| cell.unavailable.unwrap_or(0) > 0);
+    let missing = row
+        .cells
+        .iter()
+        .flatten()
+        .any(|cell| cell.unavailable.unwrap_or(0) > 0);
     let mut heading = format!("{name:>label_width$}{:>7} {:^13}{:>6}", "rate", "95 %", "n");
     if missing {
         heading += "  gone";
@@ -311,7 +352,9 @@ fn table(app: &App, shown: &Shown<'_>, row: &Row, flow: &mut Flow) {
 }
 
 fn numbers(cell: &Cell) -> String {
-    let rate = cell.value.map_or("-".to_owned(), |value| format!("{:.1}", value * 100.0));
+    let rate = cell
+        .value
+        .map_or("-".to_owned(), |value| format!("{:.1}", value * 100.0));
     let ends = match cell.low.zip(cell.high) {
         Some((low, high)) => format!("{:.1}–{:.1}", low * 100.0, high * 100.0),
         None => "-".to_owned(),
@@ -336,13 +379,21 @@ fn paper_words(app: &App, shown: &Shown<'_>, flow: &mut Flow) {
         Some((model, Ok(_))) => {
             flow.line(Line::from(vec![
                 span(&app.theme, format!("{mark} "), tone),
-                span(&app.theme, format!("{} in the paper (dashed)", one_line(model)), Tone::Strong),
+                span(
+                    &app.theme,
+                    format!("{} in the paper (dashed)", one_line(model)),
+                    Tone::Strong,
+                ),
             ]));
             let text = format!("{next}: another of its models");
             flow.say(&app.wraps, &text, Tone::Faint);
         }
         Some((model, Err(why))) => {
-            let text = format!("The paper's {} is not drawn: {}.", one_line(model), one_line(why));
+            let text = format!(
+                "The paper's {} is not drawn: {}.",
+                one_line(model),
+                one_line(why)
+            );
             flow.say(&app.wraps, &text, Tone::Warning);
         }
         None => {

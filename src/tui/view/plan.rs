@@ -60,7 +60,16 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         _ => Vec::new(),
     };
     let scroll = app.sweep.scroll;
-    panel(app, estimate_area, buffer, false, left, right, &flow, scroll);
+    panel(
+        app,
+        estimate_area,
+        buffer,
+        false,
+        left,
+        right,
+        &flow,
+        scroll,
+    );
 }
 
 fn form(app: &App, area: Rect, buffer: &mut Buffer) {
@@ -154,7 +163,11 @@ fn estimate(app: &App, width: u16) -> Flow {
     match &app.sweep.estimate {
         Loaded::Nothing => {}
         Loaded::Loading { since, .. } => {
-            let text = waiting(app, "opening the model and looking at every context", *since);
+            let text = waiting(
+                app,
+                "opening the model and looking at every context",
+                *since,
+            );
             flow.say(&app.wraps, &text, Tone::Faint);
         }
         Loaded::Failed(why) => {
@@ -199,7 +212,11 @@ fn figures(app: &App, found: &Estimate, flow: &mut Flow) {
     };
     fact(app, flow, "cost", &cost, Tone::Text);
     fact(app, flow, "time", &time(found), Tone::Text);
-    let model = format!("{}, at most {} at a time", found.model, count(found.concurrency, "call"));
+    let model = format!(
+        "{}, at most {} at a time",
+        found.model,
+        count(found.concurrency, "call")
+    );
     fact(app, flow, "model", &model, Tone::Text);
     if let Some(caution) = &found.caution {
         fact(app, flow, "caution", caution, Tone::Warning);
@@ -230,7 +247,13 @@ fn time(found: &Estimate) -> String {
 fn table(app: &App, found: &Estimate, flow: &mut Flow) {
     let theme = &app.theme;
     let wide = flow.width() >= 84;
-    let tokens = |text: String| if wide { format!("{text:>13}") } else { String::new() };
+    let tokens = |text: String| {
+        if wide {
+            format!("{text:>13}")
+        } else {
+            String::new()
+        }
+    };
     let heading = format!(
         "{:<12}{:>3}{:>5}{:>10}{:>8}{:>6}{:>9}{:>7}{:>7}{}",
         "scenario",

@@ -122,7 +122,11 @@ fn title(app: &App, buffer: &mut Buffer) {
     let right = match &app.probe.asking {
         Some(asking) => {
             let (done, total) = asking.calls;
-            vec![span(theme, format!("asking {done}/{total} "), Tone::Warning)]
+            vec![span(
+                theme,
+                format!("asking {done}/{total} "),
+                Tone::Warning,
+            )]
         }
         None => Vec::new(),
     };
@@ -170,7 +174,11 @@ fn findings(app: &App, width: u16) -> Flow {
             true => "stopping; what came is kept".to_owned(),
             false => format!("{stop} stops it"),
         };
-        let text = format!("{}: {done} of {} done; {what}", asking.title, count(total, "call"));
+        let text = format!(
+            "{}: {done} of {} done; {what}",
+            asking.title,
+            count(total, "call")
+        );
         flow.say(&app.wraps, &text, Tone::Warning);
         return flow;
     }
@@ -235,7 +243,11 @@ fn row(app: &App, tried: &Tried, flow: &mut Flow) {
     flow.line(Line::from(vec![
         span(theme, format!("{mark} "), tone),
         span(theme, fit(&one_line(change), change_width), Tone::Text),
-        span(theme, format!("  {}  ", fit(&tried.said, said_width)), Tone::Strong),
+        span(
+            theme,
+            format!("  {}  ", fit(&tried.said, said_width)),
+            Tone::Strong,
+        ),
         span(theme, words, tone),
     ]));
 }
@@ -254,7 +266,11 @@ fn reply(app: &App, width: u16) -> Flow {
         }
         Some(reply) => match &reply.audit {
             Some(found) => audit::write(app, reply, found, gold, &mut flow),
-            None => flow.say(&app.wraps, "No reply came that could be looked into.", Tone::Faint),
+            None => flow.say(
+                &app.wraps,
+                "No reply came that could be looked into.",
+                Tone::Faint,
+            ),
         },
         None => {
             let text = "There is no reply to exactly this context yet; asking on the question's screen brings one.";

@@ -20,7 +20,8 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     let mut flow = Flow::new(inside(area).width);
     let Some(running) = &app.sweep.running else {
         let page = app.keymap.key(Command::SweepPage);
-        let text = format!("No sweep has been started in this session. {page} goes to the plan of one.");
+        let text =
+            format!("No sweep has been started in this session. {page} goes to the plan of one.");
         flow.say(&app.wraps, &text, Tone::Text);
         let left = vec![span(theme, "Progress", Tone::Title)];
         return panel(app, area, buffer, true, left, Vec::new(), &flow, 0);
@@ -53,7 +54,10 @@ fn content(app: &App, running: &Running, flow: &mut Flow) {
     if let Phase::Planning(done, total) = running.phase {
         let text = match total {
             0 => "opening the model, then looking at every context …".to_owned(),
-            _ => format!("looking at every context: {done} of {}", count(total, "question")),
+            _ => format!(
+                "looking at every context: {done} of {}",
+                count(total, "question")
+            ),
         };
         flow.say(&app.wraps, &text, Tone::Text);
     } else {
@@ -78,14 +82,21 @@ fn gauge(app: &App, progress: &SweepProgress, flow: &mut Flow) {
             grouped(total as u64)
         ),
     };
-    let room = flow.width().saturating_sub(text.chars().count() + 2).min(60);
+    let room = flow
+        .width()
+        .saturating_sub(text.chars().count() + 2)
+        .min(60);
     let filled = match total {
         0 => 0,
         _ => room * done / total,
     };
     let line = Line::from(vec![
         span(theme, format!("[{}", "=".repeat(filled)), Tone::Key),
-        span(theme, format!("{}]", " ".repeat(room - filled)), Tone::Faint),
+        span(
+            theme,
+            format!("{}]", " ".repeat(room - filled)),
+            Tone::Faint,
+        ),
         span(theme, text, Tone::Strong),
     ]);
     flow.line(line);
@@ -94,7 +105,10 @@ fn gauge(app: &App, progress: &SweepProgress, flow: &mut Flow) {
 fn figures(app: &App, running: &Running, flow: &mut Flow) {
     let progress = &running.progress;
     let rate = running.rate.per_second().map(per_time);
-    let moving = matches!(running.phase, Phase::Asking | Phase::Pausing | Phase::Stopping { .. });
+    let moving = matches!(
+        running.phase,
+        Phase::Asking | Phase::Pausing | Phase::Stopping { .. }
+    );
     let mut speed = rate.unwrap_or_else(|| "-".to_owned());
     if moving {
         speed += &format!(
@@ -105,10 +119,22 @@ fn figures(app: &App, running: &Running, flow: &mut Flow) {
     }
     fact(app, flow, "rate", &speed, Tone::Text);
     if let (Phase::Asking, Some(left)) = (&running.phase, running.left()) {
-        fact(app, flow, "left", &format!("about {}", duration(left)), Tone::Strong);
+        fact(
+            app,
+            flow,
+            "left",
+            &format!("about {}", duration(left)),
+            Tone::Strong,
+        );
     }
     fact(app, flow, "so far", &duration(progress.elapsed), Tone::Text);
-    fact(app, flow, "replies", &grouped(progress.replies as u64), Tone::Text);
+    fact(
+        app,
+        flow,
+        "replies",
+        &grouped(progress.replies as u64),
+        Tone::Text,
+    );
     if progress.broken > 0 {
         let text = format!("{}: asked again when it goes on", progress.broken);
         fact(app, flow, "broke off", &text, Tone::Warning);
@@ -116,11 +142,21 @@ fn figures(app: &App, running: &Running, flow: &mut Flow) {
     if !progress.failures.is_empty() {
         fact(app, flow, "failed", &kinds(&progress.failures), Tone::Bad);
     }
-    if let Some(last) = progress.last_failure.as_ref().filter(|last| !last.is_empty()) {
+    if let Some(last) = progress
+        .last_failure
+        .as_ref()
+        .filter(|last| !last.is_empty())
+    {
         fact(app, flow, "last failure", last, Tone::Warning);
     }
     if !progress.retries.is_empty() {
-        fact(app, flow, "tried again", &kinds(&progress.retries), Tone::Warning);
+        fact(
+            app,
+            flow,
+            "tried again",
+            &kinds(&progress.retries),
+            Tone::Warning,
+        );
     }
     let tokens = format!(
         "{} in prompts, {} in replies, as the model reports them",
@@ -128,9 +164,10 @@ fn figures(app: &App, running: &Running, flow: &mut Flow) {
         grouped(progress.completion_tokens)
     );
     fact(app, flow, "tokens", &tokens, Tone::Text);
-    let cost = running
-        .dollars()
-        .map_or_else(|| "no prices are configured".to_owned(), |cost| format!("${cost:.2}"));
+    let cost = running.dollars().map_or_else(
+        || "no prices are configured".to_owned(),
+        |cost| format!("${cost:.2}"),
+    );
     fact(app, flow, "cost", &cost, Tone::Text);
     if let Some(estimate) = &running.estimate {
         fact(app, flow, "model", &estimate.model, Tone::Text);
@@ -170,7 +207,8 @@ fn outlook(app: &App, running: &Running, flow: &mut Flow) {
             say(flow, &text, Tone::Warning);
         }
         Phase::Stopping { now: false } => {
-            let text = format!("No new calls; those under way finish. {stop} again stops them too.");
+            let text =
+                format!("No new calls; those under way finish. {stop} again stops them too.");
             say(flow, &text, Tone::Warning);
         }
         Phase::Stopping { now: true } => {
@@ -190,7 +228,11 @@ fn ended(app: &App, running: &Running, end: &SweepEnd, flow: &mut Flow) {
     let key = |command| app.keymap.key(command);
     let (start, curves) = (key(Command::SweepStart), key(Command::SweepChoose));
     if let Some(trouble) = &end.trouble {
-        flow.say(&app.wraps, &format!("The sweep stopped: {trouble}"), Tone::Bad);
+        flow.say(
+            &app.wraps,
+            &format!("The sweep stopped: {trouble}"),
+            Tone::Bad,
+        );
     } else if end.by_user {
         flow.say(&app.wraps, "Stopped.", Tone::Warning);
     }

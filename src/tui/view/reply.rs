@@ -147,9 +147,6 @@ pub(super) fn finished(app: &App, reply: &ReplyState, as_received: bool, width: 
             "outcome",
             &[(outcome_words(parsed.outcome).to_owned(), Tone::Faint)],
         );
-        for note in &parsed.notes {
-            part(app, &mut flow, "note", &[(one_line(note), Tone::Warning)]);
-        }
     }
     if let Phase::Failed(message) = &reply.phase {
         flow.say(&app.wraps, &format!("No reply came: {message}"), Tone::Bad);
@@ -365,13 +362,7 @@ fn sub_answer(app: &App, reply: &ReplyState, index: usize, sub: &SubAnswer, flow
     part(app, flow, &format!("sub {}", index + 1), &pieces);
 }
 
-fn answer(
-    app: &App,
-    gold: bool,
-    reply: &ReplyState,
-    parsed: &ParsedReply,
-    flow: &mut Flow,
-) {
+fn answer(app: &App, gold: bool, reply: &ReplyState, parsed: &ParsedReply, flow: &mut Flow) {
     let ended = !reply.running();
     let mut pieces = Vec::new();
     match (parsed.outcome, parsed.answer) {

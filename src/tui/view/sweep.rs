@@ -167,7 +167,10 @@ fn state(app: &App, rows: Rect, buffer: &mut Buffer) {
     let used = u16::try_from(app.sweep.rows()).unwrap_or(u16::MAX);
     let (text, tone) = match &app.sweep.runs {
         Loaded::Loading { .. } | Loaded::Nothing => ("reading the runs …".to_owned(), Tone::Faint),
-        Loaded::Failed(why) => (format!("The runs can't be read: {}", one_line(why)), Tone::Bad),
+        Loaded::Failed(why) => (
+            format!("The runs can't be read: {}", one_line(why)),
+            Tone::Bad,
+        ),
         Loaded::Ready(runs) if runs.is_empty() => (
             "No run is stored yet. A sweep makes one, and so does asking on a question's screen."
                 .to_owned(),
@@ -220,7 +223,11 @@ impl Columns {
     fn line(&self, app: &App, run: &RunSummary) -> Line<'static> {
         let theme = &app.theme;
         let models = one_line(&run.models.join(", "));
-        let failed = if run.failures > 0 { Tone::Warning } else { Tone::Faint };
+        let failed = if run.failures > 0 {
+            Tone::Warning
+        } else {
+            Tone::Faint
+        };
         let mut spans = vec![
             span(theme, fit(&one_line(&run.name), self.name), Tone::Strong),
             Span::raw("  "),
@@ -248,7 +255,9 @@ fn preview(app: &App, area: Rect, buffer: &mut Buffer) {
             let text = "A sweep asks a model every question of this dataset under every condition of a grid: scenarios, numbers of documents n, shares p of signal. Replies are stored one by one, so that it can be stopped and go on at any time.";
             flow.say(&app.wraps, text, Tone::Text);
             flow.gap();
-            let text = format!("{open} opens the plan: what would be asked, of whom, and what it costs. Nothing is asked before you start it.");
+            let text = format!(
+                "{open} opens the plan: what would be asked, of whom, and what it costs. Nothing is asked before you start it."
+            );
             flow.say(&app.wraps, &text, Tone::Faint);
             "New sweep".to_owned()
         }
@@ -277,7 +286,10 @@ fn facts(app: &App, run: &RunSummary, flow: &mut Flow) {
         ("datasets", run.datasets.join(", ")),
         ("scenarios", run.scenarios.join(", ")),
         ("begun", time(&run.created_at)),
-        ("last reply", run.updated_at.as_ref().map_or("-".to_owned(), time)),
+        (
+            "last reply",
+            run.updated_at.as_ref().map_or("-".to_owned(), time),
+        ),
     ];
     for (name, value) in rows {
         fact(app, flow, name, &value, Tone::Text);

@@ -245,7 +245,11 @@ mod tests {
         let mut buffer = Buffer::empty(area);
         let theme = Theme::built_in("mono", ColorDepth::None);
         draw(chart, area, &mut buffer, &theme, braille);
-        let row = |y: u16| (0..30).map(|x| buffer[(x, y)].symbol().to_owned()).collect();
+        let row = |y: u16| {
+            (0..30)
+                .map(|x| buffer[(x, y)].symbol().to_owned())
+                .collect()
+        };
         let rows: Vec<String> = (0..10).map(row).collect();
         rows.join("\n")
     }
