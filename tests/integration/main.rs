@@ -26,6 +26,7 @@ mod process;
 mod pty;
 mod report;
 mod retrieval;
+mod run_screens;
 mod runs;
 mod score;
 mod screens;

@@ -28,13 +28,13 @@ use ratatui::layout::Rect;
 use serde_json::json;
 
 /// The explorer without a terminal.
-struct Stage {
-    app: App,
+pub struct Stage {
+    pub app: App,
     now: Duration,
 }
 
 impl Stage {
-    fn new(size: (u16, u16), depth: ColorDepth) -> Stage {
+    pub fn new(size: (u16, u16), depth: ColorDepth) -> Stage {
         let settings = Settings {
             model: "embedded".into(),
             dataset: "demo".into(),
@@ -49,7 +49,7 @@ impl Stage {
     }
 
     /// With the fixture's dataset and a demo model.
-    fn open(size: (u16, u16), depth: ColorDepth) -> Stage {
+    pub fn open(size: (u16, u16), depth: ColorDepth) -> Stage {
         let mut stage = Stage::new(size, depth);
         stage.send(Message::Dataset(Ok(fixture())));
         stage.send(Message::Model(Ok(ModelIdentity {
@@ -62,19 +62,19 @@ impl Stage {
         stage
     }
 
-    fn send(&mut self, message: Message) -> Vec<Effect> {
+    pub fn send(&mut self, message: Message) -> Vec<Effect> {
         update(&mut self.app, message, self.now)
     }
 
     /// Presses keys: names separated by spaces.
-    fn keys(&mut self, names: &str) -> Vec<Effect> {
+    pub fn keys(&mut self, names: &str) -> Vec<Effect> {
         names
             .split(' ')
             .flat_map(|name| self.send(Message::Key(key(name))))
             .collect()
     }
 
-    fn type_text(&mut self, text: &str) {
+    pub fn type_text(&mut self, text: &str) {
         for c in text.chars() {
             self.send(Message::Key(KeyEvent::new(
                 KeyCode::Char(c),
@@ -83,11 +83,11 @@ impl Stage {
         }
     }
 
-    fn wait(&mut self, milliseconds: u64) {
+    pub fn wait(&mut self, milliseconds: u64) {
         self.now += Duration::from_millis(milliseconds);
     }
 
-    fn screen(&mut self) -> String {
+    pub fn screen(&mut self) -> String {
         self.send(Message::Frame);
         let (width, height) = self.app.size;
         let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
@@ -118,6 +118,8 @@ fn key(name: &str) -> KeyEvent {
         "down" => (KeyCode::Down, KeyModifiers::NONE),
         "space" => (KeyCode::Char(' '), KeyModifiers::NONE),
         "end" => (KeyCode::End, KeyModifiers::NONE),
+        "left" => (KeyCode::Left, KeyModifiers::NONE),
+        "right" => (KeyCode::Right, KeyModifiers::NONE),
         "backspace" => (KeyCode::Backspace, KeyModifiers::NONE),
         "ctrl-c" => (KeyCode::Char('c'), KeyModifiers::CONTROL),
         other => (
@@ -200,7 +202,7 @@ fn streaming(stage: &mut Stage) -> Ticket {
 }
 
 /// Asks, and ends the reply with this text, read and scored as the engine does.
-fn answered(stage: &mut Stage, raw: &str) {
+pub fn answered(stage: &mut Stage, raw: &str) {
     ended(stage, raw, Ending::Complete);
 }
 
@@ -936,7 +938,7 @@ fn leaving_works_while_typing() {
     assert!(stage.app.quit);
 }
 
-const KEYS: [&str; 41] = [
+const KEYS: [&str; 46] = [
     "enter",
     "esc",
     "tab",
@@ -978,6 +980,11 @@ const KEYS: [&str; 41] = [
     "<",
     "e",
     "b",
+    "W",
+    "C",
+    "P",
+    "left",
+    "right",
 ];
 
 /// Text of all kinds that has broken terminals before.
@@ -1047,7 +1054,7 @@ proptest! {
                         let lists = [Some(Err(text.clone())), None, Some(Ok(Found { hits: vec![], timing_ms: SearchTiming::default(), query_embedding: None }))];
                         stage.send(Message::Search { ticket, news: Box::new(SearchNews { lists, signal: Default::default(), recall: None, measures: [None; 3], map: Some(wild_map(&text)) }) });
                     }
-                    _ => {}
+                    effect => crate::run_screens::answer(&mut stage, effect, &text),
                 }
             }
             if stage.app.quit {
