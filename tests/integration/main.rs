@@ -24,6 +24,7 @@ mod models;
 mod probe;
 mod process;
 mod pty;
+mod pty_runs;
 mod report;
 mod retrieval;
 mod run_screens;
