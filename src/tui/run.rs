@@ -316,9 +316,9 @@ fn farewell(app: &App, sweeping: bool) -> Option<String> {
         return None;
     }
     Some(format!(
-        "The sweep \"{}\" was stopped after {} of {}. What has come is stored; this goes on with it:\n  {}",
+        "The sweep \"{}\" was stopped with {} to {}. They are stored; this goes on with it:\n  {}",
         short(&running.request.run),
-        running.progress.finished,
+        count(running.progress.replies, "reply"),
         count(running.progress.total, "call"),
         running.command
     ))
