@@ -344,16 +344,16 @@ fn with_comparison(stage: &mut Stage) {
 }
 
 /// A stored reply to the first question of the fixture.
-fn record(stage: &Stage, model: &str, raw: &str) -> ReplyRecord {
-    let dataset = stage.app.data().unwrap();
-    let question = dataset.questions[0].clone();
+fn record(stage: &Stage, model: &str, raw: &str) -> Option<ReplyRecord> {
+    let dataset = stage.app.data()?;
+    let question = dataset.questions.first()?.clone();
     let condition = Condition::default();
     let context =
         medrgb::domain::context::compose(&question, dataset.pools(&question.id), &condition)
-            .unwrap();
+            .ok()?;
     let parsed = parse(raw, &reply_shape(&question, &context), Ending::Complete);
     let scores = score(&question, &context, &parsed);
-    ReplyRecord {
+    Some(ReplyRecord {
         id: 1,
         run: "night".into(),
         dataset: "demo".into(),
@@ -374,7 +374,7 @@ fn record(stage: &Stage, model: &str, raw: &str) -> ReplyRecord {
         parsed: Some(parsed),
         scores: Some(scores),
         created_at: "2026-01-01T00:00:00Z".into(),
-    }
+    })
 }
 
 fn with_pair(stage: &mut Stage) {
@@ -382,8 +382,8 @@ fn with_pair(stage: &mut Stage) {
     let ticket = ticket_of(&stage.keys("enter"));
     let right = r#"{"relevant_doc_id": ["DOC_1"], "irrelevant_doc_id": ["DOC_2"], "step_by_step_thinking": "Trials agree that adults recovered earlier.", "answer_choice": "A"}"#;
     let wrong = r#"{"relevant_doc_id": [], "irrelevant_doc_id": [], "step_by_step_thinking": "I doubt it.", "answer_choice": "B"}"#;
-    let a = record(stage, "gpt-4o-mini", right);
-    let b = record(stage, "llama", wrong);
+    let a = record(stage, "gpt-4o-mini", right).unwrap();
+    let b = record(stage, "llama", wrong).unwrap();
     stage.send(Message::Pair {
         ticket,
         result: Ok(Box::new((a, b))),
@@ -505,7 +505,8 @@ pub fn answer(stage: &mut Stage, effect: Effect, text: &str) {
             result: if odd { why() } else { Ok(Box::new(compared())) },
         },
         Effect::LoadPair { ticket, .. } => {
-            let pair = (record(stage, text, text), record(stage, "b", "{}"));
+            let pair = record(stage, text, text).zip(record(stage, "b", "{}"));
+            let Some(pair) = pair else { return };
             Message::Pair {
                 ticket,
                 result: if odd { why() } else { Ok(Box::new(pair)) },

@@ -1,9 +1,11 @@
 //! Pairs of replies one by one: who is right, for lists that a person looks through.
 
+use std::collections::BTreeMap;
+
 use crate::domain::compare::Observation;
 use crate::domain::compare::pairing::{Pair, pair_up};
 use crate::domain::context::Condition;
-use crate::domain::score::Metric;
+use crate::domain::score::{Metric, Ratio};
 
 /// Two replies to the same question under the same condition, by who chose the right option.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,8 +56,8 @@ pub fn answered(a: Vec<Observation>, b: Vec<Observation>) -> Vec<Answered> {
 }
 
 fn of(pair: Pair) -> Option<Answered> {
-    let is_right = |counts: &std::collections::BTreeMap<Metric, _>| {
-        let ratio: &crate::domain::score::Ratio = counts.get(&Metric::MainAccuracy)?;
+    let is_right = |counts: &BTreeMap<Metric, Ratio>| {
+        let ratio = counts.get(&Metric::MainAccuracy)?;
         Some(ratio.num > 0.0)
     };
     let side = match (is_right(&pair.a)?, is_right(&pair.b)?) {

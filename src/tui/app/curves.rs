@@ -71,14 +71,12 @@ impl Curves {
         let Some(here) = subjects.get(self.subject) else {
             return false;
         };
-        let count = subjects.len();
-        let order = (1..count).map(|by| match forward {
-            true => (self.subject + by) % count,
-            false => (self.subject + count - by) % count,
+        let (at, count) = (self.subject, subjects.len());
+        let mut order = (1..count).map(|by| match forward {
+            true => (at + by) % count,
+            false => (at + count - by) % count,
         });
-        let mut order = order.filter(|&at| fits(here, subjects[at]));
-        let next = order.next();
-        drop(order);
+        let next = order.find(|&next| fits(here, subjects[next]));
         if let Some(next) = next {
             self.subject = next;
             self.scroll = 0;

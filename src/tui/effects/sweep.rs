@@ -37,7 +37,7 @@ const RUNS_TIMED: usize = 4;
 #[derive(Default)]
 pub(super) struct Sweeps {
     planner: Arc<Mutex<Planner>>,
-    models: Arc<Mutex<Option<(String, Arc<dyn ChatModel>)>>>,
+    models: Arc<Models>,
     running: Option<(Ticket, Control)>,
 }
 
@@ -48,6 +48,7 @@ struct Planner {
     waiting: Option<(Ticket, Arc<Dataset>, SweepRequest)>,
 }
 
+/// A model that stays open besides the explorer's own, by its name.
 type Models = Mutex<Option<(String, Arc<dyn ChatModel>)>>;
 
 impl Sweeps {
@@ -340,7 +341,7 @@ impl Task<'_> {
             &plan.todo,
             &store,
             self.control,
-            &mut |progress| {
+            &mut |progress: &Progress| {
                 let now = Instant::now();
                 if last.is_none_or(|last| now.duration_since(last) >= BETWEEN) {
                     last = Some(now);
