@@ -315,11 +315,12 @@ fn farewell(app: &App, sweeping: bool) -> Option<String> {
     if !sweeping && running.phase != Phase::Paused {
         return None;
     }
+    let replies = running.before() + running.progress.replies;
     Some(format!(
-        "The sweep \"{}\" was stopped with {} to {}. They are stored; this goes on with it:\n  {}",
+        "The sweep \"{}\" was stopped with {} of {}. They are stored; this goes on with it:\n  {}",
         short(&running.request.run),
-        count(running.progress.replies, "reply"),
-        count(running.progress.total, "call"),
+        count(replies, "reply"),
+        running.overall().1,
         running.command
     ))
 }

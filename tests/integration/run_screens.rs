@@ -608,7 +608,7 @@ fn a_sweep_is_paused_resumed_and_stopped() {
     let ticket = asking(&mut stage);
     let screen = stage.screen();
     assert!(
-        screen.contains("5 of 8") && screen.contains("1 rate limited"),
+        screen.contains("9 of 12, 4 of them before") && screen.contains("1 rate limited"),
         "{screen}"
     );
     let stops = |effects: &[Effect], wanted: bool| {
@@ -652,7 +652,7 @@ fn the_explorer_stays_usable_and_leaving_asks_once() {
     let ticket = asking(&mut stage);
     stage.keys("q q");
     assert_eq!(stage.app.screen, Screen::Browse);
-    assert!(stage.screen().contains("sweep 5/8"), "{}", stage.screen());
+    assert!(stage.screen().contains("sweep 9/12"), "{}", stage.screen());
     stage.keys("q");
     assert!(!stage.app.quit);
     assert!(stage.screen().contains("leaving stops it"));

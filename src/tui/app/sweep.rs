@@ -140,9 +140,23 @@ impl Running {
         Some((prompt + self.progress.completion_tokens as f64 * price_out?) / 1e6)
     }
 
+    /// Instances that the run held a reply to before, since it was started or resumed.
+    pub fn before(&self) -> usize {
+        self.estimate.as_ref().map_or(0, |estimate| estimate.done)
+    }
+
+    /// Instances that are done, and instances of the grid.
+    pub fn overall(&self) -> (usize, usize) {
+        let before = self.before();
+        (
+            before + self.progress.finished,
+            before + self.progress.total,
+        )
+    }
+
     /// In a few words, for other screens.
     pub fn brief(&self) -> String {
-        let (done, total) = (self.progress.finished, self.progress.total);
+        let (done, total) = self.overall();
         match &self.phase {
             Phase::Planning(..) => "sweep: planning".to_owned(),
             Phase::Asking => format!("sweep {done}/{total}"),

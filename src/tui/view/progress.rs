@@ -7,7 +7,7 @@ use ratatui::text::Line;
 use crate::domain::pace::{duration, per_time};
 use crate::domain::text::count;
 use crate::tui::app::App;
-use crate::tui::app::sweep::{Phase, Running, SweepEnd, SweepProgress};
+use crate::tui::app::sweep::{Phase, Running, SweepEnd};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::chrome::{inside, panel, span};
@@ -61,7 +61,7 @@ fn content(app: &App, running: &Running, flow: &mut Flow) {
         };
         flow.say(&app.wraps, &text, Tone::Text);
     } else {
-        gauge(app, &running.progress, flow);
+        gauge(app, running, flow);
         flow.gap();
         figures(app, running, flow);
     }
@@ -70,17 +70,23 @@ fn content(app: &App, running: &Running, flow: &mut Flow) {
 }
 
 /// How much of it is done, as a bar and in numbers.
-fn gauge(app: &App, progress: &SweepProgress, flow: &mut Flow) {
+fn gauge(app: &App, running: &Running, flow: &mut Flow) {
     let theme = &app.theme;
-    let (done, total) = (progress.finished, progress.total);
+    let (done, total) = running.overall();
+    let before = match running.before() {
+        0 => String::new(),
+        before => format!(", {} of them before", grouped(before as u64)),
+    };
     let text = match total {
         0 => " nothing to ask".to_owned(),
-        _ => format!(
-            " {:>3} %  {} of {}",
-            done * 100 / total,
-            grouped(done as u64),
-            grouped(total as u64)
-        ),
+        _ => {
+            format!(
+                " {:>3} %  {} of {}",
+                done * 100 / total,
+                grouped(done as u64),
+                grouped(total as u64)
+            ) + &before
+        }
     };
     let room = flow
         .width()
