@@ -94,7 +94,7 @@ fn gauge(app: &App, running: &Running, flow: &mut Flow) {
         .min(60);
     let filled = match total {
         0 => 0,
-        _ => room * done / total,
+        _ => (room * done / total).min(room),
     };
     let line = Line::from(vec![
         span(theme, format!("[{}", "=".repeat(filled)), Tone::Key),
