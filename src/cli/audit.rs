@@ -11,6 +11,7 @@ use crate::cli::condition::open_dataset;
 use crate::cli::grid::GridArgs;
 use crate::cli::progress::Line;
 use crate::config::ModelConfig;
+use crate::domain::cost::Cost;
 use crate::domain::context::Condition;
 use crate::domain::text::{clean, collapse};
 use crate::engine::audit::{Audit, AuditedCondition, Finding, FindingKind, audit};

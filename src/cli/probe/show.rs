@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::Finding;
-use crate::data::store::ReplyRecord;
 use crate::domain::probe::{Citation, Citations, Quote, Stance, Support, Trace, reasons};
 use crate::domain::text::{clean, collapse, count, shortened};
 use crate::engine::instance::Instance;

@@ -439,10 +439,8 @@ mod tests {
         small.limit = Input::new("2");
         let request = small.request().unwrap();
         assert_eq!(request.conditions.kept.len(), 2);
-        let dataset = Dataset {
-            path: "/tmp/it's".into(),
-            ..Dataset::default()
-        };
+        let mut dataset = Dataset::default();
+        dataset.path.push("/tmp/it's");
         assert_eq!(
             request.command(&dataset, &["--base-url".into(), "http://h:1/v1".into()]),
             "medrgb sweep --dataset '/tmp/it'\\''s' --scenario sufficiency --docs 5 --p 0,50 --limit 2 --model m --run r --base-url http://h:1/v1"
