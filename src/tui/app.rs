@@ -15,6 +15,7 @@ use crate::tui::app::probe::ProbeState;
 use crate::tui::app::reply::Replies;
 use crate::tui::app::retrieval::{IndexState, RetrievalState};
 use crate::tui::app::sweep::SweepState;
+use crate::tui::app::talk::{Talk, Waiting};
 use crate::tui::keymap::Keymap;
 use crate::tui::theme::Theme;
 use crate::tui::widgets::text::WrapCache;
@@ -31,6 +32,7 @@ pub mod reached;
 pub mod reply;
 pub mod retrieval;
 pub mod sweep;
+pub mod talk;
 
 /// What fills the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -47,6 +49,8 @@ pub enum Screen {
     Compare,
     /// One context changed on purpose.
     Probe,
+    /// A talk: steps of a script with large panels and a caption.
+    Talk,
 }
 
 impl Screen {
@@ -59,6 +63,7 @@ impl Screen {
             Screen::Sweep => "sweep",
             Screen::Compare => "compare",
             Screen::Probe => "probe",
+            Screen::Talk => "talk",
         }
     }
 }
@@ -199,6 +204,8 @@ pub struct App {
     pub compare: CompareState,
     /// One context changed on purpose.
     pub probe: ProbeState,
+    /// The talk that is given, if the program was started for one.
+    pub talk: Option<Talk>,
     /// Keys.
     pub keymap: Keymap,
     /// Looks.
@@ -239,6 +246,7 @@ impl App {
             compare: CompareState::default(),
             probe: ProbeState::default(),
             leaving: false,
+            talk: None,
             keymap,
             theme: Rc::new(theme),
             settings,
@@ -300,5 +308,14 @@ impl App {
             || self.retrieval.is_busy()
             || self.sweep.is_busy()
             || self.compare.is_busy()
+            || self.talk_waits()
+    }
+
+    /// Whether a talk goes on by itself after a while.
+    fn talk_waits(&self) -> bool {
+        let talk = self.talk.as_ref().filter(|_| self.screen == Screen::Talk);
+        talk.is_some_and(|talk| {
+            talk.remaining(self.now).is_some() || talk.waiting == Waiting::ToAsk
+        })
     }
 }

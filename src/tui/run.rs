@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::domain::text::{count, short};
 use crate::tui::app::sweep::Phase;
+use crate::tui::app::talk::Talk;
 use crate::tui::app::{App, DatasetState, Settings};
 use crate::tui::effects::{Effect, Effects};
 use crate::tui::keyboard::Keyboard;
@@ -95,6 +96,7 @@ fn app_of(setup: &Setup, size: (u16, u16)) -> App {
     };
     let mut app = App::new(settings, keymap, theme, size);
     app.mouse = setup.mouse;
+    app.talk = setup.talk.clone().map(Talk::new);
     app.braille = terminal::has_braille(variable);
     app.sweep.models.clone_from(&setup.shelf.names);
     app.sweep.flags.clone_from(&setup.shelf.flags);

@@ -19,6 +19,7 @@ mod probe;
 mod reply;
 mod retrieval;
 mod sweep;
+mod talk;
 
 /// Effects to start with, before the first message.
 pub fn start() -> Vec<Effect> {
@@ -44,7 +45,7 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
             }
             Vec::new()
         }
-        Message::Tick => Vec::new(),
+        Message::Tick => talk::tick(app),
         Message::Dataset(result) => on_dataset(app, result),
         Message::Model(Ok(identity)) => {
             app.model = ModelState::Ready(identity);
@@ -67,7 +68,11 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
             question_id,
             records,
         } => reply::on_stored(app, question_id, &records),
-        Message::Reply { ticket, event } => reply::on_event(app, ticket, event),
+        Message::Reply { ticket, event } => {
+            let mut effects = reply::on_event(app, ticket, event);
+            effects.extend(talk::tick(app));
+            effects
+        }
         Message::Index { ticket, event } => retrieval::on_index(app, ticket, event),
         Message::Search { ticket, news } => {
             retrieval::on_search(app, ticket, *news);
@@ -117,7 +122,9 @@ fn on_dataset(
         Ok(dataset) => {
             app.browse.load(&dataset);
             app.dataset = DatasetState::Ready(dataset.clone());
-            vec![Effect::LoadOutcomes { dataset }]
+            let mut effects = vec![Effect::LoadOutcomes { dataset }];
+            effects.extend(talk::begin(app));
+            effects
         }
         Err(problem) => {
             app.dataset = DatasetState::Failed(problem);
@@ -196,6 +203,7 @@ pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         Command::Sweep => sweep::open(app),
         Command::Compare => compare::open(app),
         Command::Probe => probe::open(app),
+        Command::Talk => talk::resume(app),
         _ => match app.screen {
             Screen::Browse => browse::run(app, command),
             Screen::Instance => instance::run(app, command),
@@ -203,6 +211,7 @@ pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
             Screen::Sweep => sweep::run(app, command),
             Screen::Compare => compare::run(app, command),
             Screen::Probe => probe::run(app, command),
+            Screen::Talk => talk::run(app, command),
         },
     }
 }
@@ -261,7 +270,9 @@ fn on_mouse(app: &mut App, event: MouseEvent) -> Vec<Effect> {
                 instance::focus_at(app, at);
                 Vec::new()
             }
-            Screen::Retrieval | Screen::Sweep | Screen::Compare | Screen::Probe => Vec::new(),
+            Screen::Retrieval | Screen::Sweep | Screen::Compare | Screen::Probe | Screen::Talk => {
+                Vec::new()
+            }
         },
         _ => Vec::new(),
     }
@@ -316,6 +327,6 @@ fn list_rows(app: &App) -> usize {
     match app.screen {
         Screen::Browse => view::browse::visible_rows(app),
         Screen::Retrieval => view::retrieval::visible_hits(app),
-        Screen::Instance | Screen::Sweep | Screen::Compare | Screen::Probe => 1,
+        Screen::Instance | Screen::Sweep | Screen::Compare | Screen::Probe | Screen::Talk => 1,
     }
 }

@@ -24,6 +24,7 @@ mod reply;
 pub mod retrieval;
 mod scores;
 pub mod sweep;
+mod talk;
 mod why;
 
 /// The smallest terminal that is of use.
@@ -46,11 +47,15 @@ pub fn draw(app: &App, buffer: &mut Buffer) {
         Screen::Sweep => sweep::draw(app, area, buffer),
         Screen::Compare => compare::draw(app, area, buffer),
         Screen::Probe => probe::draw(app, area, buffer),
+        Screen::Talk => talk::draw(app, area, buffer),
     }
     if app.overlay.is_some() {
         overlay::draw(app, area, buffer);
     }
-    chrome::footer(app, area, buffer);
+    // A talk has its caption there, as long as nothing else must be said.
+    if app.screen != Screen::Talk || app.overlay.is_some() || app.notice.is_some() {
+        chrome::footer(app, area, buffer);
+    }
 }
 
 fn screen_area(app: &App) -> Rect {

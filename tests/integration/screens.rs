@@ -30,7 +30,7 @@ use serde_json::json;
 /// The explorer without a terminal.
 pub struct Stage {
     pub app: App,
-    now: Duration,
+    pub now: Duration,
 }
 
 impl Stage {
@@ -131,7 +131,7 @@ fn key(name: &str) -> KeyEvent {
 }
 
 /// Four small questions with documents, sub-questions and adversarial versions.
-fn fixture() -> Arc<Dataset> {
+pub fn fixture() -> Arc<Dataset> {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("demo");
     std::fs::create_dir(&folder).unwrap();
@@ -175,7 +175,7 @@ fn write(folder: &Path, name: &str, value: &serde_json::Value) {
 }
 
 /// The job of the asking that these effects begin.
-fn asked(effects: &[Effect]) -> Ticket {
+pub fn asked(effects: &[Effect]) -> Ticket {
     effects
         .iter()
         .find_map(|effect| match effect {

@@ -103,6 +103,9 @@ fn help(app: &App, width: u16) -> Flow {
         Screen::Probe => {
             "One context changed on purpose: a document swapped for its original, its adversarial version or noise, left out, or moved. Does the answer flip, and what does the reply itself repeat of planted text? Below: where planted text went in the reply on screen, and whether cited documents contain what they are cited for."
         }
+        Screen::Talk => {
+            "A talk: the steps of a script, with recorded replies played as they came (the caption line says how fast). No model and no network are used. Leave it to look around yourself, and come back to the step where you were."
+        }
     };
     flow.say(&app.wraps, about, Tone::Text);
     flow.gap();
