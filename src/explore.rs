@@ -93,13 +93,13 @@ fn shelf(base_url: Option<String>, environment: &Environment) -> Shelf {
     Shelf {
         names,
         flags: flags.collect(),
-        open: Arc::new(move |name| {
+        open: Arc::new(move |name: &str| {
             // The address of the command line is that of its model.
             let same = name == config.model || name.starts_with("openai:");
             let base_url = base_url.as_deref().filter(|_| same);
             open_model(name, base_url, &config, &paths)
         }),
-        settings: Arc::new(move |name| {
+        settings: Arc::new(move |name: &str| {
             let price = settings.models.get(name);
             let prices = price.map_or((None, None), |model| (model.price_in, model.price_out));
             (sampling(name, &settings), prices)

@@ -109,7 +109,7 @@ pub(super) fn on_compared(app: &mut App, ticket: Ticket, result: Result<Box<Comp
     if app.compare.result.take(ticket, result) {
         // The flips are what two runs differ in.
         let counts = app.compare.result.ready().map(|compared| compared.counts());
-        let flips = |side| {
+        let flips = |side: Side| {
             counts
                 .as_ref()
                 .and_then(|counts| counts.get(&side))

@@ -191,8 +191,8 @@ fn band(canvas: &mut Context<'_>, series: &Series, plot: Rect, color: Color) {
         for step in 0..=steps {
             let share = step as f64 / steps as f64;
             let x = pair[0].x + span * share;
-            let low = from.0 + (to.0 - from.0) * share;
-            let high = from.1 + (to.1 - from.1) * share;
+            let low = (from.0 + (to.0 - from.0) * share).clamp(0.0, 1.0);
+            let high = (from.1 + (to.1 - from.1) * share).clamp(0.0, 1.0);
             dots.extend([(x, low), (x, high)]);
             let first = (low * rows / 4.0).ceil() as usize;
             let last = (high * rows / 4.0).floor() as usize;
