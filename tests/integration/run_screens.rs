@@ -394,10 +394,11 @@ fn with_pair(stage: &mut Stage) {
 fn on_probe(stage: &mut Stage) {
     stage.keys("enter s s [");
     let context = stage.app.instance.as_ref().unwrap().context().unwrap();
-    let planted = context.sub_questions[0].planted.clone();
-    let answer = planted.unwrap_or_else(|| context.sub_questions[0].answer.clone());
+    let mut subs = context.sub_questions.iter().enumerate();
+    let (at, sub) = subs.find(|(_, sub)| sub.planted.is_some()).unwrap();
+    let answer = sub.planted.clone().unwrap();
     let raw = json!({
-        "sub_1": {"question": "?", "relevant_doc_id": "DOC_2", "factual_correctness": true, "answer": answer},
+        format!("sub_{}", at + 1): {"question": "?", "relevant_doc_id": "DOC_2", "factual_correctness": true, "answer": answer},
         "main": {"step_by_step_thinking": format!("DOC_1 says \"recovered {answer} later than\" placebo."), "answer_choice": "B"}
     });
     answered(stage, &raw.to_string());

@@ -3,6 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
+use unicode_width::UnicodeWidthStr;
 
 use crate::domain::probe::Effect;
 use crate::domain::text::count;
@@ -237,17 +238,26 @@ fn row(app: &App, tried: &Tried, flow: &mut Flow) {
         (_, effect) if effect.is_flip() => ("✗", effect.describe(), Tone::Bad),
         (_, effect) => ("?", effect.describe(), Tone::Warning),
     };
-    let change = tried.change.as_deref().unwrap_or("as composed");
-    let change_width = CHANGE.min(flow.width().saturating_sub(40).max(16));
+    let change = one_line(tried.change.as_deref().unwrap_or("as composed"));
     let said_width = if flow.width() >= 96 { SAID } else { 10 };
+    let said = format!("  {}  ", fit(&tried.said, said_width));
+    let room = flow
+        .width()
+        .saturating_sub(2 + said.width() + words.width())
+        .min(CHANGE);
+    let mark = span(theme, format!("{mark} "), tone);
+    if change.width() <= room {
+        flow.line(Line::from(vec![
+            mark,
+            span(theme, fit(&change, room), Tone::Text),
+            span(theme, said, Tone::Strong),
+            span(theme, words, tone),
+        ]));
+        return;
+    }
+    flow.line(Line::from(vec![mark, span(theme, change, Tone::Text)]));
     flow.line(Line::from(vec![
-        span(theme, format!("{mark} "), tone),
-        span(theme, fit(&one_line(change), change_width), Tone::Text),
-        span(
-            theme,
-            format!("  {}  ", fit(&tried.said, said_width)),
-            Tone::Strong,
-        ),
+        span(theme, format!("  {said}"), Tone::Strong),
         span(theme, words, tone),
     ]));
 }

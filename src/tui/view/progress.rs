@@ -63,10 +63,17 @@ fn content(app: &App, running: &Running, flow: &mut Flow) {
     } else {
         gauge(app, running, flow);
         flow.gap();
+        // At rest, what can be done now comes first.
+        if !running.is_active() {
+            outlook(app, running, flow);
+            flow.gap();
+        }
         figures(app, running, flow);
     }
-    flow.gap();
-    outlook(app, running, flow);
+    if running.is_active() {
+        flow.gap();
+        outlook(app, running, flow);
+    }
 }
 
 /// How much of it is done, as a bar and in numbers.
