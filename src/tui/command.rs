@@ -122,6 +122,7 @@ const INNER: &[Screen] = &[
     Screen::Sweep,
     Screen::Compare,
     Screen::Probe,
+    Screen::Talk,
 ];
 const ALL: &[Screen] = &[
     Screen::Browse,
@@ -722,7 +723,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         Command::Back,
         "back",
         &["q", "esc"],
-        &[Screen::Instance, Screen::Retrieval, Screen::Talk],
+        INNER,
         "back",
         "back to where you came from",
     ),
