@@ -455,20 +455,24 @@ fn probed() -> Probed {
     Probed { tried, verdict }
 }
 
+/// A job that failed.
+fn why<T>(text: &str) -> Result<T, String> {
+    Err(text.to_owned())
+}
+
 /// What a job might bring, for tests with random keys: now this, now that.
 pub fn answer(stage: &mut Stage, effect: Effect, text: &str) {
     let odd = text.len() % 3 == 1;
-    let why = || Err(text.to_owned());
     let message = match effect {
         Effect::LoadRuns { ticket } => {
             let mut all = runs();
             all[0].name = text.to_owned();
             all[0].models = vec![text.to_owned()];
-            let result = if odd { why() } else { Ok(all) };
+            let result = if odd { why(text) } else { Ok(all) };
             Message::Runs { ticket, result }
         }
         Effect::EstimateSweep { ticket, .. } => {
-            let result = if odd { why() } else { Ok(Box::new(estimate())) };
+            let result = if odd { why(text) } else { Ok(Box::new(estimate())) };
             Message::Estimate { ticket, result }
         }
         Effect::StartSweep { ticket, .. } => {
@@ -476,7 +480,7 @@ pub fn answer(stage: &mut Stage, effect: Effect, text: &str) {
                 0 => SweepEvent::Planned(Box::new(estimate())),
                 1 => SweepEvent::Planning(1, 2),
                 2 => SweepEvent::Progress(Box::new(progress(5))),
-                _ => SweepEvent::Finished(why()),
+                _ => SweepEvent::Finished(why(text)),
             };
             Message::Sweep { ticket, event }
         }
@@ -496,26 +500,26 @@ pub fn answer(stage: &mut Stage, effect: Effect, text: &str) {
         Effect::LoadCurves { ticket, .. } => Message::Curves {
             ticket,
             result: if odd {
-                why()
+                why(text)
             } else {
                 Ok(Box::new(figures(true)))
             },
         },
         Effect::Compare { ticket, .. } => Message::Compared {
             ticket,
-            result: if odd { why() } else { Ok(Box::new(compared())) },
+            result: if odd { why(text) } else { Ok(Box::new(compared())) },
         },
         Effect::LoadPair { ticket, .. } => {
             let pair = record(stage, text, text).zip(record(stage, "b", "{}"));
             let Some(pair) = pair else { return };
             Message::Pair {
                 ticket,
-                result: if odd { why() } else { Ok(Box::new(pair)) },
+                result: if odd { why(text) } else { Ok(Box::new(pair)) },
             }
         }
         Effect::Probe(parts) => Message::Probe {
             ticket: parts.ticket,
-            event: ProbeEvent::Finished(if odd { why() } else { Ok(Box::new(probed())) }),
+            event: ProbeEvent::Finished(if odd { why(text) } else { Ok(Box::new(probed())) }),
         },
         _ => return,
     };
@@ -806,7 +810,7 @@ fn a_large_comparison_is_filtered_at_once() {
 }
 
 #[test]
-fn a_probe_names_what_flips_and_why() {
+fn a_probe_names_what_flips_and_why(text) {
     let mut stage = Stage::open((120, 40), ColorDepth::True);
     with_findings(&mut stage);
     let screen = stage.screen();
