@@ -472,7 +472,11 @@ pub fn answer(stage: &mut Stage, effect: Effect, text: &str) {
             Message::Runs { ticket, result }
         }
         Effect::EstimateSweep { ticket, .. } => {
-            let result = if odd { why(text) } else { Ok(Box::new(estimate())) };
+            let result = if odd {
+                why(text)
+            } else {
+                Ok(Box::new(estimate()))
+            };
             Message::Estimate { ticket, result }
         }
         Effect::StartSweep { ticket, .. } => {
@@ -507,7 +511,11 @@ pub fn answer(stage: &mut Stage, effect: Effect, text: &str) {
         },
         Effect::Compare { ticket, .. } => Message::Compared {
             ticket,
-            result: if odd { why(text) } else { Ok(Box::new(compared())) },
+            result: if odd {
+                why(text)
+            } else {
+                Ok(Box::new(compared()))
+            },
         },
         Effect::LoadPair { ticket, .. } => {
             let pair = record(stage, text, text).zip(record(stage, "b", "{}"));
@@ -519,7 +527,11 @@ pub fn answer(stage: &mut Stage, effect: Effect, text: &str) {
         }
         Effect::Probe(parts) => Message::Probe {
             ticket: parts.ticket,
-            event: ProbeEvent::Finished(if odd { why(text) } else { Ok(Box::new(probed())) }),
+            event: ProbeEvent::Finished(if odd {
+                why(text)
+            } else {
+                Ok(Box::new(probed()))
+            }),
         },
         _ => return,
     };
@@ -810,7 +822,7 @@ fn a_large_comparison_is_filtered_at_once() {
 }
 
 #[test]
-fn a_probe_names_what_flips_and_why(text) {
+fn a_probe_names_what_flips_and_why() {
     let mut stage = Stage::open((120, 40), ColorDepth::True);
     with_findings(&mut stage);
     let screen = stage.screen();
