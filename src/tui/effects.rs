@@ -71,7 +71,7 @@ pub enum Effect {
         question_id: Option<String>,
     },
     /// Read the list of runs.
-    LoadRuns {
+    ListRuns {
         /// The job.
         ticket: Ticket,
     },
@@ -266,9 +266,9 @@ impl Effects {
                 k,
                 question_id,
             } => self.search.ask(ticket, query, k, question_id),
-            Effect::LoadRuns { ticket } => {
+            Effect::ListRuns { ticket } => {
                 self.fetch("reading the runs", runs::list, move |result| {
-                    Message::Runs { ticket, result }
+                    Message::RunList { ticket, result }
                 })
             }
             Effect::EstimateSweep {

@@ -80,7 +80,7 @@ pub enum Message {
         pieces: Vec<(String, Tone)>,
     },
     /// The runs of the store.
-    Runs {
+    RunList {
         /// The job.
         ticket: Ticket,
         /// Newest first, or why they can't be read.

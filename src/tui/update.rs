@@ -82,7 +82,7 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
             reply::on_highlighted(app, &raw, &pieces);
             Vec::new()
         }
-        Message::Runs { ticket, result } => {
+        Message::RunList { ticket, result } => {
             sweep::on_runs(app, ticket, result);
             Vec::new()
         }

@@ -105,7 +105,7 @@ fn runs() -> Vec<RunSummary> {
 
 fn ticket_of(effects: &[Effect]) -> Ticket {
     let of = |effect: &Effect| match effect {
-        Effect::LoadRuns { ticket }
+        Effect::ListRuns { ticket }
         | Effect::EstimateSweep { ticket, .. }
         | Effect::StartSweep { ticket, .. }
         | Effect::LoadCurves { ticket, .. }
@@ -119,7 +119,7 @@ fn ticket_of(effects: &[Effect]) -> Ticket {
 
 fn with_runs(stage: &mut Stage, keys: &str) {
     let ticket = ticket_of(&stage.keys(keys));
-    stage.send(Message::Runs {
+    stage.send(Message::RunList {
         ticket,
         result: Ok(runs()),
     });
@@ -464,12 +464,12 @@ fn why<T>(text: &str) -> Result<T, String> {
 pub fn answer(stage: &mut Stage, effect: Effect, text: &str) {
     let odd = text.len() % 3 == 1;
     let message = match effect {
-        Effect::LoadRuns { ticket } => {
+        Effect::ListRuns { ticket } => {
             let mut all = runs();
             all[0].name = text.to_owned();
             all[0].models = vec![text.to_owned()];
             let result = if odd { why(text) } else { Ok(all) };
-            Message::Runs { ticket, result }
+            Message::RunList { ticket, result }
         }
         Effect::EstimateSweep { ticket, .. } => {
             let result = if odd {
@@ -562,11 +562,11 @@ fn a_store_without_runs_says_what_to_do() {
     let ticket = ticket_of(&stage.keys("W"));
     assert!(stage.screen().contains("reading the runs"));
     let result = Ok(Vec::new());
-    stage.send(Message::Runs { ticket, result });
+    stage.send(Message::RunList { ticket, result });
     assert!(stage.screen().contains("No run is stored yet"));
     let ticket = ticket_of(&stage.keys("C"));
     let result = Err("the run store is locked".into());
-    stage.send(Message::Runs { ticket, result });
+    stage.send(Message::RunList { ticket, result });
     assert!(stage.screen().contains("the run store is locked"));
 }
 
@@ -652,7 +652,7 @@ fn a_sweep_is_paused_resumed_and_stopped() {
     assert!(
         effects
             .iter()
-            .any(|effect| matches!(effect, Effect::LoadRuns { .. }))
+            .any(|effect| matches!(effect, Effect::ListRuns { .. }))
     );
     let screen = stage.screen();
     assert!(

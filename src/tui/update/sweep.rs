@@ -44,7 +44,7 @@ pub(super) fn load_runs(app: &mut App) -> Vec<Effect> {
     if app.sweep.runs.ready().is_none() {
         app.sweep.runs = Loaded::asked(ticket, app.now);
     }
-    vec![Effect::LoadRuns { ticket }]
+    vec![Effect::ListRuns { ticket }]
 }
 
 pub(super) fn on_runs(app: &mut App, ticket: Ticket, result: Result<Vec<RunSummary>, String>) {
