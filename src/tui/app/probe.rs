@@ -164,9 +164,9 @@ fn choices(state: &InstanceState, dataset: &Dataset, context: &Context) -> Vec<C
     );
     let groups = [
         ("leave each document out in turn", left_out(context)),
-        ("swap each document for another version or noise", swaps),
+        ("swap each document", swaps),
         (
-            "other orders of the documents",
+            "reorder the documents",
             reorders(context, &state.condition, ORDERS),
         ),
     ];

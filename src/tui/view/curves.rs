@@ -94,14 +94,8 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         return not_there(app, curves, area, buffer);
     };
     let (chart_area, words_area) = areas(area);
-    let left = vec![
-        span(theme, one_line(&curves.run), Tone::Title),
-        span(
-            theme,
-            format!("  {}", one_line(&shown.panel.subject())),
-            Tone::Strong,
-        ),
-    ];
+    let subject = one_line(&shown.panel.subject());
+    let left = vec![span(theme, subject, Tone::Title)];
     frame(app, chart_area, buffer, false, left, Vec::new());
     let inner = inside(chart_area);
     let title = Line::from(span(
@@ -135,17 +129,9 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     chart::draw(&chart_of(app, &shown), plot, buffer, theme, app.braille);
     let flow = words(app, &shown, inside(words_area).width);
     let left = vec![span(theme, "In words and numbers", Tone::Title)];
+    let right = vec![span(theme, one_line(&curves.run), Tone::Faint)];
     let scroll = curves.scroll;
-    panel(
-        app,
-        words_area,
-        buffer,
-        true,
-        left,
-        Vec::new(),
-        &flow,
-        scroll,
-    );
+    panel(app, words_area, buffer, true, left, right, &flow, scroll);
 }
 
 fn not_there(app: &App, curves: &Curves, area: Rect, buffer: &mut Buffer) {

@@ -239,8 +239,16 @@ fn row(app: &App, tried: &Tried, flow: &mut Flow) {
         (_, effect) => ("?", effect.describe(), Tone::Warning),
     };
     let change = one_line(tried.change.as_deref().unwrap_or("as composed"));
-    let said_width = if flow.width() >= 96 { SAID } else { 10 };
-    let said = format!("  {}  ", fit(&tried.said, said_width));
+    let said = match flow.width() {
+        96.. => fit(&tried.said, SAID),
+        _ => fit(
+            &tried
+                .said
+                .replace("insufficient information", "insufficient"),
+            12,
+        ),
+    };
+    let said = format!("  {said}  ");
     let room = flow
         .width()
         .saturating_sub(2 + said.width() + words.width())
