@@ -52,6 +52,12 @@ pub type OpenIndex = Arc<dyn Fn() -> Result<Arc<dyn Search>, String> + Send + Sy
 /// Dollars per million prompt and reply tokens, as far as they are known.
 pub type Prices = (Option<f64>, Option<f64>);
 
+/// Opens the model of a name; called off the draw path.
+pub type OpenNamed = Arc<dyn Fn(&str) -> Result<Arc<dyn ChatModel>, ModelError> + Send + Sync>;
+
+/// Sampling settings and prices of the model of a name.
+pub type NamedSettings = Arc<dyn Fn(&str) -> (Sampling, Prices) + Send + Sync>;
+
 /// Models by name, for sweeps.
 #[derive(Clone)]
 pub struct Shelf {
@@ -59,10 +65,10 @@ pub struct Shelf {
     pub names: Vec<String>,
     /// Flags that a command needs to reach the same model.
     pub flags: Vec<String>,
-    /// Opens a model by its name; called off the draw path.
-    pub open: Arc<dyn Fn(&str) -> Result<Arc<dyn ChatModel>, ModelError> + Send + Sync>,
-    /// Sampling settings and prices of a model.
-    pub settings: Arc<dyn Fn(&str) -> (Sampling, Prices) + Send + Sync>,
+    /// How to open one.
+    pub open: OpenNamed,
+    /// How to ask it.
+    pub settings: NamedSettings,
 }
 
 /// The model to ask.

@@ -85,7 +85,7 @@ pub enum Phase {
         now: bool,
     },
     /// Over.
-    Ended(Result<SweepEnd, String>),
+    Ended(Result<Box<SweepEnd>, String>),
 }
 
 /// A sweep that this program runs, or ran.

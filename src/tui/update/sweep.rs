@@ -385,7 +385,7 @@ fn finished(app: &mut App, result: Result<Box<SweepEnd>, String>) -> Vec<Effect>
             running.progress = end.progress.clone();
             match pausing && end.by_user {
                 true => Phase::Paused,
-                false => Phase::Ended(Ok(*end)),
+                false => Phase::Ended(Ok(end)),
             }
         }
         Err(why) => Phase::Ended(Err(why)),
