@@ -55,6 +55,9 @@ at_both_sizes!(sweep_progress, |stage| {
 at_both_sizes!(sweep_ended, |stage| {
     let ticket = asking(stage);
     finish(stage, ticket, Some("no room on the disk"));
+    // The dataset's folder is another in every test.
+    let running = stage.app.sweep.running.as_mut().unwrap();
+    running.command = "medrgb sweep --dataset demo --model embedded --run demo-embedded".into();
 });
 at_both_sizes!(sweep_curves, |stage| {
     with_curves(stage, true);

@@ -33,7 +33,11 @@ const PAPER: (&str, &str, Tone) = ("○", "p", Tone::Noise);
 
 fn areas(area: Rect) -> (Rect, Rect) {
     if area.width >= BESIDE {
-        let width = area.width / 2;
+        // The words need more than the chart where there is little room.
+        let width = match area.width {
+            110.. => area.width / 2,
+            _ => area.width * 2 / 5,
+        };
         let words = Rect {
             x: area.x + width,
             width: area.width - width,
@@ -310,12 +314,12 @@ fn table(app: &App, shown: &Shown<'_>, row: &Row, flow: &mut Flow) {
         .iter()
         .flatten()
         .any(|cell| cell.unavailable.unwrap_or(0) > 0);
-    let mut heading = format!("{name:>label_width$}{:>7} {:^13}{:>6}", "rate", "95 %", "n");
+    let mut heading = format!("{name:>label_width$}{:>6} {:^11}{:>5}", "rate", "95 %", "n");
     if missing {
-        heading += "  gone";
+        heading += " gone";
     }
     if paper.is_some() {
-        heading += "  paper   diff";
+        heading += " paper  diff";
     }
     flow.line(Line::from(span(theme, heading, Tone::Faint)));
     for (at, (column, cell)) in shown.panel.columns.iter().zip(&row.cells).enumerate() {
@@ -323,12 +327,12 @@ fn table(app: &App, shown: &Shown<'_>, row: &Row, flow: &mut Flow) {
         let label = column.label.trim_start_matches("p=");
         let mut text = format!("{label:>label_width$}{}", numbers(cell));
         if missing {
-            text += &format!("{:>6}", cell.unavailable.unwrap_or(0));
+            text += &format!("{:>5}", cell.unavailable.unwrap_or(0));
         }
         if let Some(published) = paper.and_then(|values| *values.get(at)?) {
             let difference = cell.value.map(|value| value - published);
             text += &format!(
-                "{:>7.1}{:>7}",
+                "{:>6.1}{:>6}",
                 published * 100.0,
                 difference.map_or("-".to_owned(), points)
             );
@@ -346,7 +350,7 @@ fn numbers(cell: &Cell) -> String {
         None => "-".to_owned(),
     };
     let n = cell.n.map_or("-".to_owned(), |n| format!("{n:.0}"));
-    format!("{rate:>7} {ends:^13}{n:>6}")
+    format!("{rate:>6} {ends:^11}{n:>5}")
 }
 
 /// A difference in points with its sign; zero has none.

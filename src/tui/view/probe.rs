@@ -21,6 +21,9 @@ use crate::tui::widgets::line::{cut, fit, one_line};
 /// Columns of a change in the table.
 const CHANGE: usize = 34;
 
+/// Columns of the longest effect.
+const EFFECT: usize = 27;
+
 /// Columns of an answer in the table.
 const SAID: usize = 26;
 
@@ -251,7 +254,7 @@ fn row(app: &App, tried: &Tried, flow: &mut Flow) {
     let said = format!("  {said}  ");
     let room = flow
         .width()
-        .saturating_sub(2 + said.width() + words.width())
+        .saturating_sub(2 + said.width() + EFFECT)
         .min(CHANGE);
     let mark = span(theme, format!("{mark} "), tone);
     if change.width() <= room {
