@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::cli::common::{Environment, templates};
+use crate::cli::common::{Environment, note, templates};
 use crate::cli::{ExplorerArgs, Failure};
 use crate::cli::{encoder, search};
 use crate::data::talk::{self, Script};
@@ -11,7 +11,7 @@ use crate::domain::prompt::Templates;
 use crate::engine::models::{open_model, replay, sample_replay, store_file};
 use crate::model::replay::Pace;
 use crate::model::select::sampling;
-use crate::tui::{FindEncoder, ModelChoice, OpenIndex, Setup, Source};
+use crate::tui::{FindEncoder, ModelChoice, OpenIndex, Setup, Shelf, Source};
 
 /// Name of the run under which the explorer stores replies.
 const RUN: &str = "explorer";
@@ -45,6 +45,7 @@ pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure>
     let pace = Pace::new(script.as_ref().map_or(1.0, |script| script.speed));
     let setup = Setup {
         dataset: args.path.map_or(Source::Sample, Source::Folder),
+        shelf: shelf(args.base_url.clone(), environment),
         model: match args.demo {
             true => demo(pace.clone()),
             false => model(args.base_url, environment, pace.clone()),
@@ -71,7 +72,39 @@ pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure>
         talk: script.map(Arc::new),
         pace,
     };
-    crate::tui::run(setup).map_err(Failure::failed)
+    // What must be known after leaving, such as how a sweep that was stopped goes on.
+    if let Some(farewell) = crate::tui::run(setup).map_err(Failure::failed)? {
+        note(&farewell);
+    }
+    Ok(())
+}
+
+/// The models that a sweep may ask: any name, as `--model` takes it.
+fn shelf(base_url: Option<String>, environment: &Environment) -> Shelf {
+    let (config, paths) = (environment.config.clone(), environment.paths.clone());
+    let settings = config.clone();
+    let mut names: Vec<String> = config.models.keys().cloned().collect();
+    if !names.contains(&config.model) {
+        names.insert(0, config.model.clone());
+    }
+    let flags = base_url
+        .iter()
+        .flat_map(|url| ["--base-url".to_owned(), url.clone()]);
+    Shelf {
+        names,
+        flags: flags.collect(),
+        open: Arc::new(move |name: &str| {
+            // The address of the command line is that of its model.
+            let same = name == config.model || name.starts_with("openai:");
+            let base_url = base_url.as_deref().filter(|_| same);
+            open_model(name, base_url, &config, &paths)
+        }),
+        settings: Arc::new(move |name: &str| {
+            let price = settings.models.get(name);
+            let prices = price.map_or((None, None), |model| (model.price_in, model.price_out));
+            (sampling(name, &settings), prices)
+        }),
+    }
 }
 
 /// The talk to give: of a file, or the demo's.

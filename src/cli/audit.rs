@@ -11,6 +11,7 @@ use crate::cli::condition::open_dataset;
 use crate::cli::grid::GridArgs;
 use crate::cli::progress::Line;
 use crate::config::ModelConfig;
+use crate::domain::cost::Cost;
 use crate::domain::context::Condition;
 use crate::domain::text::{clean, collapse};
 use crate::engine::audit::{Audit, AuditedCondition, Finding, FindingKind, audit};
@@ -72,7 +73,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         .model
         .as_ref()
         .and_then(|name| environment.config.models.get(name));
-    let cost = Cost::of(totals(&audit), room.max_tokens, price);
+    let cost = Cost::of(totals(&audit), room.max_tokens, prices(price));
     if args.json {
         let mut value = serde_json::to_value(&audit).map_err(Failure::failed)?;
         if let Some(fields) = value.as_object_mut() {
@@ -82,7 +83,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
             fields.insert("left_out".into(), left_out(&conditions.left_out));
             fields.insert("instances".into(), json!(totals(&audit).0));
             fields.insert("prompt_tokens".into(), json!(totals(&audit).1));
-            fields.insert("cost_usd".into(), cost.json());
+            fields.insert("cost_usd".into(), json!(cost));
             fields.insert("seconds".into(), json!(started.elapsed().as_secs_f64()));
         }
         return say_json(&value);
@@ -140,49 +141,9 @@ pub(super) fn left_out(
         .collect()
 }
 
-/// Predicted dollars.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Cost {
-    /// For the prompts; `None` where no price is known.
-    prompt: Option<f64>,
-    /// For replies that all use up their tokens: an upper bound.
-    reply_at_most: Option<f64>,
-}
-
-impl Cost {
-    /// The cost of so many instances and prompt tokens by the prices of the config (dollars per million).
-    pub(super) fn of(
-        (instances, prompt_tokens): (usize, u64),
-        max_tokens: u32,
-        model: Option<&ModelConfig>,
-    ) -> Cost {
-        let reply_tokens = instances as f64 * f64::from(max_tokens);
-        Cost {
-            prompt: model
-                .and_then(|model| model.price_in)
-                .map(|price| prompt_tokens as f64 * price / 1e6),
-            reply_at_most: model
-                .and_then(|model| model.price_out)
-                .map(|price| reply_tokens * price / 1e6),
-        }
-    }
-
-    pub(super) fn json(self) -> serde_json::Value {
-        json!({"prompt": self.prompt, "reply_at_most": self.reply_at_most})
-    }
-
-    /// For people; empty where no price is known.
-    pub(super) fn words(self) -> String {
-        let dollars = |cost: Option<f64>| cost.map(|cost| format!("${cost:.2}"));
-        match (dollars(self.prompt), dollars(self.reply_at_most)) {
-            (Some(prompt), Some(reply)) => {
-                format!(", about {prompt} for them and at most {reply} for the replies")
-            }
-            (Some(prompt), None) => format!(", about {prompt} for them"),
-            (None, Some(reply)) => format!(", at most {reply} for the replies"),
-            (None, None) => String::new(),
-        }
-    }
+/// Dollars per million prompt and reply tokens, as far as the config has them.
+pub(super) fn prices(model: Option<&ModelConfig>) -> (Option<f64>, Option<f64>) {
+    model.map_or((None, None), |model| (model.price_in, model.price_out))
 }
 
 fn write_conditions(out: &mut String, audit: &Audit, cost: Cost) {

@@ -3,9 +3,11 @@
 pub mod answer;
 pub mod compare;
 pub mod context;
+pub mod cost;
 pub mod definition;
 pub mod mention;
 pub mod normalize;
+pub mod pace;
 pub mod passage;
 pub mod plain;
 pub mod plan;

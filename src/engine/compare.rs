@@ -64,6 +64,7 @@ impl RunView {
             .extend(scores.and_then(|scores| scores.judge.clone()));
         let (settings, draw) = settings(&record.model, record.sampling.clone());
         self.observations.push(Observation {
+            id: record.id,
             asker: format!("{} {settings}", record.model_name),
             draw,
             dataset: record.dataset_fingerprint.clone(),

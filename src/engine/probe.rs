@@ -15,8 +15,7 @@ use crate::engine::ask::{AskRequest, ask};
 use crate::engine::instance::Instance;
 use crate::model::{BackendKind, ChatModel, Sampling};
 
-/// The run that holds the replies of probes. No table counts them: their contexts were not composed.
-pub const PROBES: &str = "probe";
+pub use crate::domain::probe::PROBES;
 
 /// Calls at a time, where the model can answer several at once.
 const AT_ONCE: usize = 8;

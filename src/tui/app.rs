@@ -8,21 +8,30 @@ use crate::data::dataset::Dataset;
 use crate::domain::prompt::Templates;
 use crate::model::{BackendKind, ModelIdentity};
 use crate::tui::app::browse::Browse;
+use crate::tui::app::compare::CompareState;
 use crate::tui::app::input::Input;
 use crate::tui::app::instance::InstanceState;
+use crate::tui::app::probe::ProbeState;
 use crate::tui::app::reply::Replies;
 use crate::tui::app::retrieval::{IndexState, RetrievalState};
+use crate::tui::app::sweep::SweepState;
 use crate::tui::app::talk::{Talk, Waiting};
 use crate::tui::keymap::Keymap;
 use crate::tui::theme::Theme;
 use crate::tui::widgets::text::WrapCache;
 
 pub mod browse;
+pub mod compare;
+pub mod curves;
 pub mod input;
 pub mod instance;
+pub mod loaded;
+pub mod plan;
+pub mod probe;
 pub mod reached;
 pub mod reply;
 pub mod retrieval;
+pub mod sweep;
 pub mod talk;
 
 /// What fills the terminal.
@@ -34,6 +43,12 @@ pub enum Screen {
     Instance,
     /// Live search.
     Retrieval,
+    /// Runs: planning, running, their curves.
+    Sweep,
+    /// Two runs side by side.
+    Compare,
+    /// One context changed on purpose.
+    Probe,
     /// A talk: steps of a script with large panels and a caption.
     Talk,
 }
@@ -45,6 +60,9 @@ impl Screen {
             Screen::Browse => "browse",
             Screen::Instance => "instance",
             Screen::Retrieval => "retrieval",
+            Screen::Sweep => "sweep",
+            Screen::Compare => "compare",
+            Screen::Probe => "probe",
             Screen::Talk => "talk",
         }
     }
@@ -180,6 +198,12 @@ pub struct App {
     pub replies: Replies,
     /// Live search.
     pub retrieval: RetrievalState,
+    /// Runs and sweeps.
+    pub sweep: SweepState,
+    /// Two runs side by side.
+    pub compare: CompareState,
+    /// One context changed on purpose.
+    pub probe: ProbeState,
     /// The talk that is given, if the program was started for one.
     pub talk: Option<Talk>,
     /// Keys.
@@ -194,6 +218,8 @@ pub struct App {
     pub braille: bool,
     /// Time since the start, as of the message being handled.
     pub now: Duration,
+    /// The user was told what leaving stops; asked once more, the program ends.
+    pub leaving: bool,
     /// Set to end the loop.
     pub quit: bool,
     /// Wrapped lines: a memory of a pure function.
@@ -216,6 +242,10 @@ impl App {
             instance: None,
             replies: Replies::default(),
             retrieval: RetrievalState::default(),
+            sweep: SweepState::default(),
+            compare: CompareState::default(),
+            probe: ProbeState::default(),
+            leaving: false,
             talk: None,
             keymap,
             theme: Rc::new(theme),
@@ -274,7 +304,11 @@ impl App {
 
     /// Whether something on screen changes with time alone.
     pub fn ticking(&self) -> bool {
-        self.replies.running.is_some() || self.retrieval.is_busy() || self.talk_waits()
+        self.replies.running.is_some()
+            || self.retrieval.is_busy()
+            || self.sweep.is_busy()
+            || self.compare.is_busy()
+            || self.talk_waits()
     }
 
     /// Whether a talk goes on by itself after a while.

@@ -10,19 +10,24 @@ use tokio_util::sync::CancellationToken;
 use crate::data::dataset::Dataset;
 use crate::data::store::Store;
 use crate::domain::answer::ReplyShape;
-use crate::domain::context::{Condition, Context};
+use crate::domain::context::{Condition, Context, Variant};
 use crate::domain::prompt::Prompt;
 use crate::domain::question::Question;
 use crate::engine::ask::{self, AskEvent, AskRequest};
 use crate::engine::instance::Instance;
 use crate::model::{BackendKind, ChatModel};
 use crate::tui::app::Ticket;
+use crate::tui::app::compare::Contender;
+use crate::tui::app::plan::SweepRequest;
 use crate::tui::app::reply::Verdict;
 use crate::tui::message::{Message, ReplyEvent};
 use crate::tui::{Setup, Source};
 
 mod highlight;
+mod probe;
+mod runs;
 mod search;
+mod sweep;
 
 /// Something to be done outside of the state.
 #[derive(Debug)]
@@ -65,6 +70,61 @@ pub enum Effect {
         /// The question whose signal documents are marked.
         question_id: Option<String>,
     },
+    /// Read the list of runs.
+    ListRuns {
+        /// The job.
+        ticket: Ticket,
+    },
+    /// Find out what a sweep would ask.
+    EstimateSweep {
+        /// The job.
+        ticket: Ticket,
+        /// Whose questions.
+        dataset: Arc<Dataset>,
+        /// What is planned.
+        request: Box<SweepRequest>,
+    },
+    /// Start a sweep.
+    StartSweep {
+        /// The job.
+        ticket: Ticket,
+        /// Whose questions.
+        dataset: Arc<Dataset>,
+        /// What is asked for.
+        request: Box<SweepRequest>,
+    },
+    /// Stop a sweep.
+    StopSweep {
+        /// The job.
+        ticket: Ticket,
+        /// Whether calls under way are stopped too.
+        now: bool,
+    },
+    /// Make the report on a run.
+    LoadCurves {
+        /// The job.
+        ticket: Ticket,
+        /// Name of the run.
+        run: String,
+    },
+    /// Compare two models of stored runs.
+    Compare {
+        /// The job.
+        ticket: Ticket,
+        /// The first side.
+        a: Contender,
+        /// The second side.
+        b: Contender,
+    },
+    /// Read the two records of a pair.
+    LoadPair {
+        /// The job.
+        ticket: Ticket,
+        /// Their row ids.
+        records: (i64, i64),
+    },
+    /// Ask the model with a changed context.
+    Probe(Box<ProbeParts>),
     /// Find the syntax colours of a raw reply.
     Highlight(String),
     /// Copy to the terminal's clipboard (done by the loop).
@@ -98,6 +158,27 @@ pub struct AskParts {
     pub shape: ReplyShape,
 }
 
+/// What probing needs.
+#[derive(Debug)]
+pub struct ProbeParts {
+    /// The job.
+    pub ticket: Ticket,
+    /// The question's dataset.
+    pub dataset: Arc<Dataset>,
+    /// The question.
+    pub question: Question,
+    /// What was asked for.
+    pub condition: Condition,
+    /// The composed context.
+    pub context: Context,
+    /// The messages for it.
+    pub prompt: Prompt,
+    /// The shape of the reply to it.
+    pub shape: ReplyShape,
+    /// The changed contexts.
+    pub variants: Vec<Variant>,
+}
+
 /// Does the effects. Everything slow runs on threads of its own or as an async task.
 pub(crate) struct Effects {
     setup: Arc<Setup>,
@@ -107,6 +188,8 @@ pub(crate) struct Effects {
     store: Arc<Mutex<StoreSlot>>,
     running: Option<(Ticket, CancellationToken)>,
     search: search::Search,
+    sweeps: sweep::Sweeps,
+    probing: Option<(Ticket, CancellationToken)>,
 }
 
 /// The store, opened at first use.
@@ -133,6 +216,8 @@ impl Effects {
             store: Arc::default(),
             running: None,
             search: search::Search::default(),
+            sweeps: sweep::Sweeps::default(),
+            probing: None,
         }
     }
 
@@ -164,10 +249,10 @@ impl Effects {
             Effect::Ask(parts) => self.ask(*parts),
             Effect::Pace(speed) => self.setup.pace.set(speed),
             Effect::Cancel(ticket) => {
-                if let Some((running, cancel)) = &self.running
-                    && *running == ticket
-                {
-                    cancel.cancel();
+                for (running, cancel) in self.running.iter().chain(&self.probing) {
+                    if *running == ticket {
+                        cancel.cancel();
+                    }
                 }
                 self.search.cancel(ticket);
             }
@@ -181,6 +266,42 @@ impl Effects {
                 k,
                 question_id,
             } => self.search.ask(ticket, query, k, question_id),
+            Effect::ListRuns { ticket } => {
+                self.fetch("reading the runs", runs::list, move |result| {
+                    Message::RunList { ticket, result }
+                })
+            }
+            Effect::EstimateSweep {
+                ticket,
+                dataset,
+                request,
+            } => self.sweeps.estimate(self.job(), ticket, dataset, *request),
+            Effect::StartSweep {
+                ticket,
+                dataset,
+                request,
+            } => {
+                let runtime = self.runtime.clone();
+                let job = self.job();
+                self.sweeps.start(job, runtime, ticket, dataset, *request);
+            }
+            Effect::StopSweep { ticket, now } => self.sweeps.stop(ticket, now),
+            Effect::LoadCurves { ticket, run } => self.fetch(
+                "making the curves",
+                move |job| runs::figures(job, &run).map(Box::new),
+                move |result| Message::Curves { ticket, result },
+            ),
+            Effect::Compare { ticket, a, b } => self.fetch(
+                "comparing",
+                move |job| runs::compared(job, &a, &b).map(Box::new),
+                move |result| Message::Compared { ticket, result },
+            ),
+            Effect::LoadPair { ticket, records } => self.fetch(
+                "reading the replies",
+                move |job| runs::pair(job, records).map(Box::new),
+                move |result| Message::Pair { ticket, result },
+            ),
+            Effect::Probe(parts) => self.probe(*parts),
             Effect::Highlight(raw) => {
                 let job = self.job();
                 self.thread("highlight", move || {
@@ -194,9 +315,10 @@ impl Effects {
 
     /// Cancels whatever runs, before the program ends.
     pub fn shut_down(&mut self) {
-        if let Some((_, cancel)) = self.running.take() {
+        for (_, cancel) in self.running.take().iter().chain(&self.probing) {
             cancel.cancel();
         }
+        self.sweeps.shut_down();
         self.search = search::Search::default();
     }
 
@@ -224,6 +346,21 @@ impl Effects {
             let text = format!("The system gives no thread to {name}: {error}");
             let _ = self.messages.try_send(Message::Complaint(text));
         }
+    }
+
+    /// Runs blocking work on a thread of its own; what comes of it, also a panic, is one message.
+    fn fetch<T>(
+        &self,
+        name: &'static str,
+        work: impl FnOnce(&Job) -> Result<T, String> + Send + 'static,
+        message: impl FnOnce(Result<T, String>) -> Message + Send + 'static,
+    ) {
+        let job = self.job();
+        self.thread(name, move || {
+            let result = catch_unwind(AssertUnwindSafe(|| work(&job)))
+                .unwrap_or_else(|_| Err(format!("{name} failed unexpectedly; the log says more")));
+            job.send(message(result));
+        });
     }
 
     fn load_dataset(&self) {
@@ -325,6 +462,19 @@ impl Job {
         match &*slot {
             StoreSlot::Open(store) => Some(store.clone()),
             _ => None,
+        }
+    }
+
+    /// A connection of its own to the store, for long reading that nobody should wait for; `None` where nothing
+    /// has been stored yet.
+    fn reading(&self) -> Result<Option<Store>, String> {
+        let path = self.setup.store.as_ref();
+        let path = path.ok_or("this session stores nothing, so there are no runs")?;
+        match path.exists() {
+            true => Store::open(path)
+                .map(Some)
+                .map_err(|error| error.to_string()),
+            false => Ok(None),
         }
     }
 

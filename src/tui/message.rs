@@ -6,14 +6,19 @@ use std::sync::Arc;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::data::dataset::Dataset;
-use crate::data::store::ReplyRecord;
+use crate::data::store::{ReplyRecord, RunSummary};
 use crate::domain::ranking::MeasuresAt;
 use crate::model::ModelIdentity;
 use crate::retrieval::IndexInfo;
 use crate::retrieval::map::Map;
 use crate::tui::app::Ticket;
+use crate::tui::app::compare::Compared;
+use crate::tui::app::curves::Figures;
+use crate::tui::app::plan::Estimate;
+use crate::tui::app::probe::Probed;
 use crate::tui::app::reply::Verdict;
 use crate::tui::app::retrieval::{EncoderName, Hits};
+use crate::tui::app::sweep::{SweepEnd, SweepProgress};
 use crate::tui::theme::Tone;
 
 /// Everything that can happen.
@@ -74,6 +79,55 @@ pub enum Message {
         /// Pieces with their tones.
         pieces: Vec<(String, Tone)>,
     },
+    /// The runs of the store.
+    RunList {
+        /// The job.
+        ticket: Ticket,
+        /// Newest first, or why they can't be read.
+        result: Result<Vec<RunSummary>, String>,
+    },
+    /// What a planned sweep will ask.
+    Estimate {
+        /// The job.
+        ticket: Ticket,
+        /// The estimate, or why there is none.
+        result: Result<Box<Estimate>, String>,
+    },
+    /// From a sweep.
+    Sweep {
+        /// Its job.
+        ticket: Ticket,
+        /// What happened.
+        event: SweepEvent,
+    },
+    /// The curves of a run.
+    Curves {
+        /// The job.
+        ticket: Ticket,
+        /// What is drawn, or why nothing is.
+        result: Result<Box<Figures>, String>,
+    },
+    /// Two runs compared.
+    Compared {
+        /// The job.
+        ticket: Ticket,
+        /// What came of it, or why nothing did.
+        result: Result<Box<Compared>, String>,
+    },
+    /// The two replies of a pair.
+    Pair {
+        /// The job.
+        ticket: Ticket,
+        /// Both records, or why they can't be shown.
+        result: Result<Box<(ReplyRecord, ReplyRecord)>, String>,
+    },
+    /// From a probe.
+    Probe {
+        /// Its job.
+        ticket: Ticket,
+        /// What happened.
+        event: ProbeEvent,
+    },
     /// Something to show at the bottom.
     Complaint(String),
 }
@@ -91,6 +145,28 @@ pub enum ReplyEvent {
     Text(String),
     /// The end, exactly once.
     Finished(Result<Box<ReplyRecord>, String>),
+}
+
+/// What a sweep reports.
+#[derive(Debug)]
+pub enum SweepEvent {
+    /// Questions looked at while planning, of all.
+    Planning(usize, usize),
+    /// What will be asked.
+    Planned(Box<Estimate>),
+    /// How far it is.
+    Progress(Box<SweepProgress>),
+    /// The end, exactly once; an error is one clear sentence.
+    Finished(Result<Box<SweepEnd>, String>),
+}
+
+/// What a probe reports.
+#[derive(Debug)]
+pub enum ProbeEvent {
+    /// Calls done, and calls in all.
+    Progress(usize, usize),
+    /// The end, exactly once; an error is one clear sentence.
+    Finished(Result<Box<Probed>, String>),
 }
 
 /// What the building of the index reports.

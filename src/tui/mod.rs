@@ -49,6 +49,28 @@ pub type FindEncoder = Arc<dyn Fn() -> Result<Option<EncoderFolders>, String> + 
 /// error is one clear sentence.
 pub type OpenIndex = Arc<dyn Fn() -> Result<Arc<dyn Search>, String> + Send + Sync>;
 
+/// Dollars per million prompt and reply tokens, as far as they are known.
+pub type Prices = (Option<f64>, Option<f64>);
+
+/// Opens the model of a name; called off the draw path.
+pub type OpenNamed = Arc<dyn Fn(&str) -> Result<Arc<dyn ChatModel>, ModelError> + Send + Sync>;
+
+/// Sampling settings and prices of the model of a name.
+pub type NamedSettings = Arc<dyn Fn(&str) -> (Sampling, Prices) + Send + Sync>;
+
+/// Models by name, for sweeps.
+#[derive(Clone)]
+pub struct Shelf {
+    /// Names of the configured models.
+    pub names: Vec<String>,
+    /// Flags that a command needs to reach the same model.
+    pub flags: Vec<String>,
+    /// How to open one.
+    pub open: OpenNamed,
+    /// How to ask it.
+    pub settings: NamedSettings,
+}
+
 /// The model to ask.
 #[derive(Clone)]
 pub struct ModelChoice {
@@ -65,6 +87,8 @@ pub struct Setup {
     pub dataset: Source,
     /// Opened after the first frame.
     pub model: ModelChoice,
+    /// Models that a sweep may ask.
+    pub shelf: Shelf,
     /// Sampling settings of every call.
     pub sampling: Sampling,
     /// Name of the run under which replies are stored.

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use crossterm::event::{Event, KeyEventKind};
 use tokio::sync::mpsc;
 
+use crate::domain::text::{count, short};
+use crate::tui::app::sweep::Phase;
 use crate::tui::app::talk::Talk;
 use crate::tui::app::{App, DatasetState, Settings};
 use crate::tui::effects::{Effect, Effects};
@@ -28,17 +30,21 @@ const TICK: Duration = Duration::from_millis(250);
 /// How long a stopped reply may take to be stored when the program ends.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// The same for a sweep, whose model is given time to let go.
+const SWEEP_FAREWELL: Duration = Duration::from_secs(6);
+
 /// Messages that may wait; senders wait beyond.
 const CHANNEL: usize = 256;
 
 /// Most messages handled before a frame may be drawn.
 const BATCH: usize = 128;
 
-/// Runs the explorer until the user leaves.
+/// Runs the explorer until the user leaves. Gives what must be said where it stays readable, such as how a sweep
+/// that was stopped goes on.
 ///
 /// # Errors
 /// [`TuiError`] where there is no terminal, or it fails.
-pub fn run(setup: Setup) -> Result<(), TuiError> {
+pub fn run(setup: Setup) -> Result<Option<String>, TuiError> {
     let mut screen = terminal::Screen::enter(setup.mouse)?;
     let app = app_of(&setup, screen.size()?);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -92,6 +98,8 @@ fn app_of(setup: &Setup, size: (u16, u16)) -> App {
     app.mouse = setup.mouse;
     app.talk = setup.talk.clone().map(Talk::new);
     app.braille = terminal::has_braille(variable);
+    app.sweep.models.clone_from(&setup.shelf.names);
+    app.sweep.flags.clone_from(&setup.shelf.flags);
     if !complaints.is_empty() {
         app.complain(complaints.join(" · "));
     }
@@ -136,7 +144,7 @@ impl Loop {
 
     /// Runs to the end, whatever ends it: the terminal is given back first, and what has come of a reply is
     /// stored then.
-    async fn run(mut self, screen: &mut terminal::Screen) -> Result<(), TuiError> {
+    async fn run(mut self, screen: &mut terminal::Screen) -> Result<Option<String>, TuiError> {
         let result = match self.turn(screen).await {
             // Nobody is there to be told that the terminal is gone.
             Err(TuiError::Terminal(_)) if terminal::is_gone() => Ok(()),
@@ -278,15 +286,20 @@ impl Loop {
         Ok(())
     }
 
-    /// Stops what runs; a reply that was coming gets the time to be stored.
-    async fn end(mut self, result: Result<(), TuiError>) -> Result<(), TuiError> {
+    /// Stops what runs; replies that were coming get the time to be stored.
+    async fn end(mut self, result: Result<(), TuiError>) -> Result<Option<String>, TuiError> {
         self.effects.shut_down();
         let result = result.and_then(|()| match &self.app.dataset {
             DatasetState::Failed(problem) => Err(TuiError::Dataset(one_line(problem))),
             _ => Ok(()),
         });
-        let deadline = Instant::now() + FAREWELL;
-        while self.app.replies.running.is_some() {
+        let sweeping = self.app.sweep.is_active();
+        let patience = if sweeping { SWEEP_FAREWELL } else { FAREWELL };
+        let deadline = Instant::now() + patience;
+        while self.app.replies.running.is_some()
+            || self.app.probe.asking.is_some()
+            || self.app.sweep.is_active()
+        {
             match tokio::time::timeout_at(deadline.into(), self.messages.recv()).await {
                 Ok(Some(message)) => {
                     let _ = update(&mut self.app, message, self.started.elapsed());
@@ -294,8 +307,24 @@ impl Loop {
                 _ => break,
             }
         }
-        result
+        result.map(|()| farewell(&self.app, sweeping))
     }
+}
+
+/// How a sweep goes on that was under way or paused when the program ended.
+fn farewell(app: &App, sweeping: bool) -> Option<String> {
+    let running = app.sweep.running.as_ref()?;
+    if !sweeping && running.phase != Phase::Paused {
+        return None;
+    }
+    let replies = running.before() + running.progress.replies;
+    Some(format!(
+        "The sweep \"{}\" was stopped with {} of {}. They are stored; this goes on with it:\n  {}",
+        short(&running.request.run),
+        count(replies, "reply"),
+        running.overall().1,
+        running.command
+    ))
 }
 
 async fn until(at: Instant) {

@@ -12,10 +12,13 @@ use crate::tui::message::Message;
 use crate::tui::view;
 
 mod browse;
+mod compare;
 mod instance;
 mod overlay;
+mod probe;
 mod reply;
 mod retrieval;
+mod sweep;
 mod talk;
 
 /// Effects to start with, before the first message.
@@ -79,6 +82,31 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
             reply::on_highlighted(app, &raw, &pieces);
             Vec::new()
         }
+        Message::RunList { ticket, result } => {
+            sweep::on_runs(app, ticket, result);
+            Vec::new()
+        }
+        Message::Estimate { ticket, result } => {
+            app.sweep.estimate.take(ticket, result.map(|found| *found));
+            Vec::new()
+        }
+        Message::Sweep { ticket, event } => sweep::on_event(app, ticket, event),
+        Message::Curves { ticket, result } => {
+            sweep::on_curves(app, ticket, result);
+            Vec::new()
+        }
+        Message::Compared { ticket, result } => {
+            compare::on_compared(app, ticket, result);
+            Vec::new()
+        }
+        Message::Pair { ticket, result } => {
+            compare::on_pair(app, ticket, result);
+            Vec::new()
+        }
+        Message::Probe { ticket, event } => {
+            probe::on_event(app, ticket, event);
+            Vec::new()
+        }
         Message::Complaint(text) => {
             app.complain(text);
             Vec::new()
@@ -108,6 +136,10 @@ fn on_dataset(
 fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     app.notice = None;
     let chord = Chord::of(key);
+    let leaves = app.keymap.command(app.screen, chord);
+    if !matches!(leaves, Some(Command::Quit | Command::Leave)) {
+        app.leaving = false;
+    }
     // Leaving, suspending and redrawing work everywhere, whatever is being typed.
     if let Some(command @ (Command::Quit | Command::Suspend | Command::Redraw)) =
         app.keymap.command(app.screen, chord)
@@ -122,6 +154,9 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     }
     if app.screen == Screen::Retrieval && app.retrieval.typing {
         return retrieval::on_typing(app, key);
+    }
+    if app.screen == Screen::Sweep && app.sweep.form.typing {
+        return sweep::on_typing(app, key);
     }
     match app.keymap.command(app.screen, chord) {
         Some(command) => run(app, command),
@@ -139,7 +174,7 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
 pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
     match command {
         Command::Quit | Command::Leave => {
-            app.quit = true;
+            leave(app);
             Vec::new()
         }
         Command::Suspend => vec![Effect::Suspend],
@@ -165,13 +200,36 @@ pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
             vec![Effect::Mouse(app.mouse)]
         }
         Command::Retrieval => retrieval::open(app),
+        Command::Sweep => sweep::open(app),
+        Command::Compare => compare::open(app),
+        Command::Probe => probe::open(app),
         Command::Talk => talk::resume(app),
         _ => match app.screen {
             Screen::Browse => browse::run(app, command),
             Screen::Instance => instance::run(app, command),
             Screen::Retrieval => retrieval::run(app, command),
+            Screen::Sweep => sweep::run(app, command),
+            Screen::Compare => compare::run(app, command),
+            Screen::Probe => probe::run(app, command),
             Screen::Talk => talk::run(app, command),
         },
+    }
+}
+
+/// Ends the program; where a sweep runs, only once the user knows that it stops then.
+fn leave(app: &mut App) {
+    if !app.sweep.is_active() || app.leaving {
+        app.quit = true;
+        return;
+    }
+    app.leaving = true;
+    if let Some(running) = &app.sweep.running {
+        let text = format!(
+            "{}: leaving stops it; what has come is kept, and the run \"{}\" can go on later. The same key again leaves.",
+            running.brief(),
+            running.request.run
+        );
+        app.complain(text);
     }
 }
 
@@ -185,6 +243,8 @@ fn paste(app: &mut App, text: &str) -> Vec<Effect> {
         browse::keep_visible(app);
     } else if app.screen == Screen::Retrieval && app.retrieval.typing {
         app.retrieval.query.paste(text);
+    } else if app.screen == Screen::Sweep && app.sweep.form.typing {
+        sweep::paste(app, text);
     }
     Vec::new()
 }
@@ -210,7 +270,9 @@ fn on_mouse(app: &mut App, event: MouseEvent) -> Vec<Effect> {
                 instance::focus_at(app, at);
                 Vec::new()
             }
-            Screen::Retrieval | Screen::Talk => Vec::new(),
+            Screen::Retrieval | Screen::Sweep | Screen::Compare | Screen::Probe | Screen::Talk => {
+                Vec::new()
+            }
         },
         _ => Vec::new(),
     }
@@ -221,6 +283,9 @@ fn clamp(app: &mut App) {
     browse::keep_visible(app);
     instance::clamp(app);
     retrieval::keep_visible(app);
+    sweep::keep_visible(app);
+    compare::keep_visible(app);
+    probe::keep_visible(app);
     overlay::scroll(app, 0);
 }
 
@@ -262,6 +327,6 @@ fn list_rows(app: &App) -> usize {
     match app.screen {
         Screen::Browse => view::browse::visible_rows(app),
         Screen::Retrieval => view::retrieval::visible_hits(app),
-        Screen::Instance | Screen::Talk => 1,
+        Screen::Instance | Screen::Sweep | Screen::Compare | Screen::Probe | Screen::Talk => 1,
     }
 }

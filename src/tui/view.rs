@@ -8,15 +8,22 @@ use crate::tui::app::{App, Screen};
 use crate::tui::theme::Tone;
 use crate::tui::widgets::line::fitting;
 
+mod audit;
 pub mod browse;
 mod chrome;
+pub mod compare;
+mod curves;
 mod documents;
 pub mod instance;
 pub mod overlay;
 pub mod palette;
+mod plan;
+pub mod probe;
+mod progress;
 mod reply;
 pub mod retrieval;
 mod scores;
+pub mod sweep;
 mod talk;
 mod why;
 
@@ -37,6 +44,9 @@ pub fn draw(app: &App, buffer: &mut Buffer) {
         Screen::Browse => browse::draw(app, area, buffer),
         Screen::Instance => instance::draw(app, area, buffer),
         Screen::Retrieval => retrieval::draw(app, area, buffer),
+        Screen::Sweep => sweep::draw(app, area, buffer),
+        Screen::Compare => compare::draw(app, area, buffer),
+        Screen::Probe => probe::draw(app, area, buffer),
         Screen::Talk => talk::draw(app, area, buffer),
     }
     if app.overlay.is_some() {

@@ -14,14 +14,14 @@ use crate::sse_server::{Script, Server};
 /// The longest that anything on screen may take, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-struct Session {
+pub struct Session {
     master: Box<dyn MasterPty + Send>,
     keys: Box<dyn Write + Send>,
     child: Box<dyn Child + Send + Sync>,
     screen: Arc<Mutex<vt100::Parser>>,
     /// Tells the reading thread to let go of the terminal at the next output.
     let_go: Arc<AtomicBool>,
-    home: tempfile::TempDir,
+    pub home: tempfile::TempDir,
 }
 
 fn cells(count: u16) -> NonZero<u16> {
@@ -29,7 +29,7 @@ fn cells(count: u16) -> NonZero<u16> {
 }
 
 impl Session {
-    fn start(columns: u16, rows: u16, arguments: &[&str]) -> Session {
+    pub fn start(columns: u16, rows: u16, arguments: &[&str]) -> Session {
         Session::start_on("xterm-256color", columns, rows, arguments)
     }
 
@@ -85,11 +85,11 @@ impl Session {
         }
     }
 
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         self.screen.lock().unwrap().screen().contents()
     }
 
-    fn wait_for(&self, wanted: &str) {
+    pub fn wait_for(&self, wanted: &str) {
         let start = Instant::now();
         while !self.text().contains(wanted) {
             assert!(
@@ -101,7 +101,7 @@ impl Session {
         }
     }
 
-    fn wait_without(&self, unwanted: &str) {
+    pub fn wait_without(&self, unwanted: &str) {
         let start = Instant::now();
         while self.text().contains(unwanted) {
             assert!(
@@ -113,12 +113,12 @@ impl Session {
         }
     }
 
-    fn press(&mut self, keys: &str) {
+    pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
     }
 
-    fn wait_for_end(&mut self) -> ExitStatus {
+    pub fn wait_for_end(&mut self) -> ExitStatus {
         let start = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -159,7 +159,7 @@ impl Session {
     }
 
     /// Waits until the terminal is as it was before the program.
-    fn check_restored(&self) {
+    pub fn check_restored(&self) {
         let start = Instant::now();
         loop {
             let restored = {

@@ -74,7 +74,7 @@ impl Stage {
             .collect()
     }
 
-    fn type_text(&mut self, text: &str) {
+    pub fn type_text(&mut self, text: &str) {
         for c in text.chars() {
             self.send(Message::Key(KeyEvent::new(
                 KeyCode::Char(c),
@@ -118,6 +118,8 @@ fn key(name: &str) -> KeyEvent {
         "down" => (KeyCode::Down, KeyModifiers::NONE),
         "space" => (KeyCode::Char(' '), KeyModifiers::NONE),
         "end" => (KeyCode::End, KeyModifiers::NONE),
+        "left" => (KeyCode::Left, KeyModifiers::NONE),
+        "right" => (KeyCode::Right, KeyModifiers::NONE),
         "backspace" => (KeyCode::Backspace, KeyModifiers::NONE),
         "ctrl-c" => (KeyCode::Char('c'), KeyModifiers::CONTROL),
         other => (
@@ -200,7 +202,7 @@ fn streaming(stage: &mut Stage) -> Ticket {
 }
 
 /// Asks, and ends the reply with this text, read and scored as the engine does.
-fn answered(stage: &mut Stage, raw: &str) {
+pub fn answered(stage: &mut Stage, raw: &str) {
     ended(stage, raw, Ending::Complete);
 }
 
@@ -938,7 +940,7 @@ fn leaving_works_while_typing() {
     assert!(stage.app.quit);
 }
 
-const KEYS: [&str; 41] = [
+const KEYS: [&str; 46] = [
     "enter",
     "esc",
     "tab",
@@ -980,6 +982,11 @@ const KEYS: [&str; 41] = [
     "<",
     "e",
     "b",
+    "W",
+    "C",
+    "P",
+    "left",
+    "right",
 ];
 
 /// Text of all kinds that has broken terminals before.
@@ -1049,7 +1056,7 @@ proptest! {
                         let lists = [Some(Err(text.clone())), None, Some(Ok(Found { hits: vec![], timing_ms: SearchTiming::default(), query_embedding: None }))];
                         stage.send(Message::Search { ticket, news: Box::new(SearchNews { lists, signal: Default::default(), recall: None, measures: [None; 3], map: Some(wild_map(&text)) }) });
                     }
-                    _ => {}
+                    effect => crate::run_screens::answer(&mut stage, effect, &text),
                 }
             }
             if stage.app.quit {

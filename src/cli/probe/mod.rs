@@ -17,7 +17,7 @@ use crate::data::dataset::Dataset;
 use crate::data::store::{ReplyRecord, Store};
 use crate::domain::context::{Variant, left_out, reorders, swaps};
 use crate::domain::passage::Role;
-use crate::domain::probe::{Citations, Trace, citations, trace};
+use crate::domain::probe::{Citations, Trace, citations, question_texts, trace};
 use crate::domain::text::short;
 use crate::engine::instance::{Instance, instance};
 use crate::engine::models::{store_file, store_with};
@@ -387,8 +387,7 @@ fn finding(record: ReplyRecord, look: Look, dataset: &Dataset) -> Option<Finding
                 true => original_text(dataset, &record.question.id, id),
                 false => None,
             };
-            let mut questions = vec![record.question.text.as_str()];
-            questions.extend(record.question.options.iter().map(|one| one.text.as_str()));
+            let questions = question_texts(&record.question);
             let found = trace(&record.context, parsed, &original, &questions);
             (Some(found).filter(|found| !found.planted.is_empty()), None)
         }

@@ -5,10 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::Finding;
-use crate::data::store::ReplyRecord;
-use crate::domain::probe::{
-    Citation, Citations, Effect, Quote, Stance, Support, Trace, citations, trace,
-};
+use crate::domain::probe::{Citation, Citations, Quote, Stance, Support, Trace, reasons};
 use crate::domain::text::{clean, collapse, count, shortened};
 use crate::engine::instance::Instance;
 use crate::engine::probe::{Asked, Probed};
@@ -75,9 +72,14 @@ impl Shown<'_> {
         for one in self.all() {
             let effect = match one.name {
                 None => "",
-                Some(_) => effect(one.effect),
+                Some(_) => one.effect.describe(),
             };
-            let _ = writeln!(out, "{:<width$}  {:<26}{effect}", name(one), answers(one));
+            let _ = writeln!(
+                out,
+                "{:<width$}  {:<26}{effect}",
+                name(one),
+                one.tried.describe()
+            );
             let flips = one.effect.is_flip();
             for reason in self
                 .reasons(one)
@@ -107,25 +109,7 @@ impl Shown<'_> {
                 .into_iter()
                 .collect();
         };
-        let mut reasons = Vec::new();
-        let found = trace(&one.context, parsed, self.original, &question_texts(record));
-        for planted in &found.planted {
-            if planted.stance != Stance::Absent {
-                let claim = planted.planted.as_deref().unwrap_or("edited text");
-                reasons.push(format!(
-                    "{}: \"{claim}\" {}",
-                    planted.label,
-                    planted.stance.describe()
-                ));
-            }
-        }
-        let audit = citations(&one.context, parsed);
-        let wrong = audit.count(Support::Elsewhere) + audit.count(Support::Nowhere);
-        if wrong > 0 {
-            let spans = count(wrong, "cited span");
-            reasons.push(format!("{spans} not in the cited document"));
-        }
-        reasons
+        reasons(&record.question, &one.context, parsed, self.original)
     }
 }
 
@@ -146,47 +130,8 @@ pub(super) fn nothing(probed: &Probed) -> String {
     }
 }
 
-fn question_texts(record: &ReplyRecord) -> Vec<&str> {
-    let options = record.question.options.iter();
-    std::iter::once(record.question.text.as_str())
-        .chain(options.map(|option| option.text.as_str()))
-        .collect()
-}
-
 fn name(one: &Asked) -> String {
     one.name.clone().unwrap_or_else(|| "as composed".to_owned())
-}
-
-/// What was said, with how often where there were several askings.
-fn answers(one: &Asked) -> String {
-    let mut seen: Vec<(String, usize)> = Vec::new();
-    for said in &one.tried.said {
-        let text = said.describe();
-        match seen.iter_mut().find(|(known, _)| *known == text) {
-            Some((_, times)) => *times += 1,
-            None => seen.push((text, 1)),
-        }
-    }
-    let several = one.tried.said.len() > 1;
-    let parts: Vec<String> = seen
-        .into_iter()
-        .map(|(text, times)| match several {
-            true => format!("{text} ×{times}"),
-            false => text,
-        })
-        .collect();
-    parts.join(", ")
-}
-
-fn effect(effect: Effect) -> &'static str {
-    match effect {
-        Effect::Same => "same",
-        Effect::ToRight => "FLIPS to the right answer",
-        Effect::ToWrong => "FLIPS to a wrong answer",
-        Effect::OtherWrong => "FLIPS between wrong answers",
-        Effect::Unsteady => "unsteady",
-        Effect::Unavailable => "no reply",
-    }
 }
 
 /// The object of `trace --json` and `citations --json`.

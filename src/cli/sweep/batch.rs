@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Done, Part, log_entry, planned};
+use super::{Done, Part, planned};
 use crate::cli::Failure;
 use crate::cli::common::{note, say, say_json};
 use crate::config::ModelConfig;
@@ -72,7 +72,7 @@ pub(super) fn read(
     let mut done = Vec::new();
     let mut last_error = None;
     for part in parts {
-        lock.log(&log_entry(&part.sweep)).map_err(Failure::failed)?;
+        lock.log(&part.sweep.log_entry()).map_err(Failure::failed)?;
         let read = read_batch(&part.sweep, &part.plan.all, &part.plan.todo, files, store);
         let read = match read {
             Ok(read) => read,

@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 
 use super::{Args, CONCURRENCY, Part};
 use crate::cli::Failure;
-use crate::cli::audit::Cost;
+use crate::cli::audit::prices;
 use crate::cli::common::{Environment, model_failure, templates, variable};
 use crate::cli::rescore;
 use crate::data::store::Store;
+use crate::domain::cost::Cost;
 use crate::domain::text::{clean, count};
 use crate::engine::rescore::judged_answers;
 use crate::model::select::{Selected, resolve, sampling};
@@ -61,7 +62,7 @@ pub(super) fn estimate(
         done: done.min(all),
         calls,
         prompt_tokens,
-        cost: Cost::of((calls, prompt_tokens), most, config.models.get(judge)),
+        cost: Cost::of((calls, prompt_tokens), most, prices(config.models.get(judge))),
     }))
 }
 
@@ -84,7 +85,7 @@ impl Estimate {
             "done": self.done,
             "calls_at_most": self.calls,
             "prompt_tokens": self.prompt_tokens,
-            "cost_usd": self.cost.json(),
+            "cost_usd": self.cost,
         })
     }
 

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 
 use crate::cli::Failure;
 use crate::cli::ask::run_name;
-use crate::cli::audit::{Cost, left_out};
+use crate::cli::audit::{left_out, prices};
 use crate::cli::chat::{ModelArgs, runtime};
 use crate::cli::common::{Environment, heeds_hang_up, note, say_json, templates, write_out};
 use crate::cli::condition::open_dataset;
@@ -16,6 +16,7 @@ use crate::cli::grid::GridArgs;
 use crate::cli::progress::Line;
 use crate::config::ModelConfig;
 use crate::data::store::{RunLock, Store};
+use crate::domain::cost::Cost;
 use crate::domain::plan::Conditions;
 use crate::domain::text::clean;
 use crate::engine::models::store_file;
@@ -243,7 +244,7 @@ fn ask_parts(parts: &[Part], lock: &mut RunLock, store: &Store) -> Result<Vec<Do
     let mut done = Vec::new();
     for part in parts {
         if !part.plan.todo.is_empty() {
-            lock.log(&log_entry(&part.sweep)).map_err(Failure::failed)?;
+            lock.log(&part.sweep.log_entry()).map_err(Failure::failed)?;
         }
         if parts.len() > 1 {
             note(&part.title());
@@ -421,7 +422,7 @@ fn plan_json(sweep: &Sweep, plan: &Plan, conditions: &Conditions, cost: Cost) ->
         "to_reuse": plan.to_reuse(),
         "to_ask": plan.to_ask(),
         "prompt_tokens_to_ask": plan.tokens_to_ask(),
-        "cost_usd_to_ask": cost.json(),
+        "cost_usd_to_ask": cost,
         "left_out": left_out(&conditions.left_out),
         "conditions": plan.conditions,
         "notes": plan.notes,

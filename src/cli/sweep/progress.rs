@@ -1,7 +1,7 @@
 //! The progress of a sweep on standard error: one line that is rewritten on a terminal, now and then a line
 //! of its own elsewhere.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -10,11 +10,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cli::common::note;
 use crate::config::ModelConfig;
+use crate::domain::pace::{Rate, duration, per_time};
 use crate::engine::sweep::Progress;
 use crate::model::FailureKind;
-
-/// Time over which the rate is measured.
-const WINDOW: Duration = Duration::from_secs(30);
 
 /// Time between two lines where standard error is no terminal.
 const BETWEEN_LINES: Duration = Duration::from_secs(15);
@@ -154,90 +152,9 @@ fn kinds<N: std::fmt::Display>(counts: &BTreeMap<FailureKind, N>) -> String {
     words.join(", ")
 }
 
-/// The rate over the last half minute; over the whole time where nothing has ended since.
-#[derive(Debug, Default)]
-struct Rate {
-    /// Times since the start and instances finished by then.
-    seen: VecDeque<(Duration, usize)>,
-}
-
-impl Rate {
-    fn note(&mut self, at: Duration, finished: usize) {
-        // A tenth of a second is fine enough, and keeps the list short.
-        let recent = self
-            .seen
-            .back()
-            .is_some_and(|(last, _)| at < *last + Duration::from_millis(100));
-        if recent {
-            return;
-        }
-        self.seen.push_back((at, finished));
-        while self
-            .seen
-            .get(1)
-            .is_some_and(|(second, _)| *second + WINDOW < at)
-        {
-            self.seen.pop_front();
-        }
-    }
-
-    fn per_second(&self) -> Option<f64> {
-        let (start, before) = *self.seen.front()?;
-        let (end, after) = *self.seen.back()?;
-        let rate = match after - before {
-            0 => after as f64 / end.as_secs_f64(),
-            finished => finished as f64 / (end - start).as_secs_f64(),
-        };
-        (rate.is_finite() && rate > 0.0).then_some(rate)
-    }
-}
-
-/// A rate in the unit that gives readable numbers.
-fn per_time(per_second: f64) -> String {
-    if per_second >= 1.0 {
-        format!("{per_second:.1}/s")
-    } else {
-        format!("{:.1}/min", per_second * 60.0)
-    }
-}
-
-/// A time to two units.
-fn duration(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
-        3_600..86_400 => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
-        _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3_600),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_rate_forgets_what_is_long_ago() {
-        let mut rate = Rate::default();
-        rate.note(Duration::ZERO, 0);
-        assert_eq!(rate.per_second(), None);
-        for second in 1..=100 {
-            // One a second, ten a second from the fiftieth on.
-            let done = if second <= 50 {
-                second
-            } else {
-                50 + (second - 50) * 10
-            };
-            rate.note(Duration::from_secs(second as u64), done);
-        }
-        assert_eq!(rate.per_second(), Some(10.0));
-        assert!(rate.seen.len() < 40);
-        // Nothing more ends: 550 in 200 seconds.
-        for second in 101..=200 {
-            rate.note(Duration::from_secs(second), 550);
-        }
-        assert_eq!(rate.per_second(), Some(2.75));
-    }
 
     #[test]
     fn words_name_what_matters() {
@@ -260,7 +177,5 @@ mod tests {
             screen.words(&progress),
             "2 under way; failed: 1 rate limited; tried again: 3 server; tokens: 1000000 in, 500000 out, $6.00"
         );
-        assert_eq!(duration(Duration::from_secs(3_700)), "1 h 1 min");
-        assert_eq!(per_time(0.05), "3.0/min");
     }
 }

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::Done;
-use crate::cli::audit::{Cost, percent};
+use crate::cli::audit::percent;
 use crate::config::ModelConfig;
+use crate::domain::cost::Cost;
 use crate::domain::text::{clean, count, short};
 use crate::engine::sweep::{Plan, Reused, Stopped, Summary, Sweep};
 

@@ -1,5 +1,6 @@
 //! Comparing two runs on the same questions: pairs, rates, differences, tests.
 
+mod lists;
 mod pairing;
 mod rates;
 #[cfg(test)]
@@ -12,12 +13,15 @@ use serde::Serialize;
 use crate::domain::context::{Condition, Mode, Scenario, SourceFilter};
 use crate::domain::score::{Metric, Ratio};
 use crate::domain::stats::{Resampling, holm};
+pub use lists::{Answered, Side, answered};
 use pairing::{Pair, Paired, pair_up};
 use rates::compare_rates;
 
 /// What a comparison needs to know of one asked instance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observation {
+    /// Row id of the record; 0 for one that is not stored.
+    pub id: i64,
     /// Fingerprint of the dataset.
     pub dataset: String,
     /// Id of the question.
@@ -112,6 +116,11 @@ impl Cell {
             mode: condition.mode,
             source: condition.source,
         }
+    }
+
+    /// Whether a condition belongs to this cell.
+    pub fn holds(&self, condition: &Condition) -> bool {
+        *self == Cell::of(condition)
     }
 
     /// Sorts cells by scenario, n and p.

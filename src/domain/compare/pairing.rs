@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::Hash;
 
 use super::{Cell, LeftOut, Observation, Superseded};
+use crate::domain::context::Condition;
 use crate::domain::plan;
 use crate::domain::score::{Metric, Ratio};
 
@@ -17,6 +18,10 @@ pub(super) struct Pair {
     pub(super) a: BTreeMap<Metric, Ratio>,
     pub(super) b: BTreeMap<Metric, Ratio>,
     pub(super) different_documents: bool,
+    /// Row ids of the two records.
+    pub(super) ids: (i64, i64),
+    /// The condition, with its seed.
+    pub(super) condition: Condition,
 }
 
 impl Pair {
@@ -70,6 +75,8 @@ pub(super) fn pair_up(a: Vec<Observation>, b: Vec<Observation>) -> Paired {
             .extend(both.map(|((first, a), (second, b))| Pair {
                 cell: Cell::of(&first.condition),
                 different_documents: first.shown != second.shown,
+                ids: (first.id, second.id),
+                condition: first.condition,
                 dataset: first.dataset,
                 question: first.question,
                 a,

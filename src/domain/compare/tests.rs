@@ -28,6 +28,7 @@ fn reply(question: usize, p: f64, right: bool) -> Observation {
         den: 4.0,
     };
     Observation {
+        id: 0,
         dataset: "f".into(),
         question: format!("q{question}"),
         condition: condition(p),
@@ -322,4 +323,25 @@ fn a_run_against_itself_differs_in_nothing() {
         assert_eq!(metric.detectable_difference, None);
         assert!(metric.mcnemar.is_none_or(|test| test.p == 1.0));
     }
+}
+
+#[test]
+fn the_lists_hold_the_pairs_that_the_test_counts() {
+    let number = |mut all: Vec<Observation>, from: i64| {
+        for (at, one) in (from..).zip(&mut all) {
+            one.id = at;
+        }
+        all
+    };
+    let a = number(replies(60.0, "11000"), 1);
+    let b = number(replies(60.0, "10101"), 11);
+    let compared = compare(a.clone(), b.clone(), &BOTH, PLAN);
+    let all = answered(a, b);
+    let of = |side| all.iter().filter(move |one| one.side == side);
+    let test = compared.pooled[&Metric::MainAccuracy].mcnemar.unwrap();
+    assert_eq!(of(Side::OnlyA).count() as u64, test.b);
+    assert_eq!(of(Side::OnlyB).count() as u64, test.c);
+    assert_eq!(all.len(), compared.pairs);
+    let flip = of(Side::OnlyA).next().unwrap();
+    assert_eq!((flip.question.as_str(), flip.records), ("q1", (2, 12)));
 }

@@ -62,6 +62,18 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// In a few words; a flip stands out.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Effect::Same => "same",
+            Effect::ToRight => "FLIPS to the right answer",
+            Effect::ToWrong => "FLIPS to a wrong answer",
+            Effect::OtherWrong => "FLIPS between wrong answers",
+            Effect::Unsteady => "unsteady",
+            Effect::Unavailable => "no reply",
+        }
+    }
+
     /// Whether the answer flipped.
     pub fn is_flip(self) -> bool {
         matches!(self, Effect::ToRight | Effect::ToWrong | Effect::OtherWrong)
@@ -76,6 +88,27 @@ pub struct Tried {
 }
 
 impl Tried {
+    /// What was said, with how often where there were several askings.
+    pub fn describe(&self) -> String {
+        let mut seen: Vec<(String, usize)> = Vec::new();
+        for said in &self.said {
+            let text = said.describe();
+            match seen.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, times)) => *times += 1,
+                None => seen.push((text, 1)),
+            }
+        }
+        let several = self.said.len() > 1;
+        let parts: Vec<String> = seen
+            .into_iter()
+            .map(|(text, times)| match several {
+                true => format!("{text} ×{times}"),
+                false => text,
+            })
+            .collect();
+        parts.join(", ")
+    }
+
     /// What was said most often; `None` where nothing was or two are level.
     pub fn most_frequent(&self) -> Option<Said> {
         let count = |what: Said| self.said.iter().filter(|said| **said == what).count();

@@ -7,6 +7,8 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use crate::data::dataset::Dataset;
 use crate::data::store::{RunEntry, Store};
 use crate::domain::context::Condition;
@@ -121,6 +123,25 @@ impl Sweep {
     fn sampling_value(&self) -> serde_json::Value {
         // A plain structure, which can always be written.
         serde_json::to_value(&self.sampling).unwrap_or_default()
+    }
+
+    /// What the run's logbook says of a start: enough to repeat it.
+    pub fn log_entry(&self) -> serde_json::Value {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        json!({
+            "started_at": jiff::Timestamp::now().to_string(),
+            "program": concat!("medrgb ", env!("CARGO_PKG_VERSION")),
+            "machine": format!("{} {}, {cores} cores", std::env::consts::OS, std::env::consts::ARCH),
+            "dataset": self.dataset.name,
+            "dataset_path": self.dataset.path,
+            "dataset_fingerprint": self.dataset.fingerprint,
+            "model": self.model.identity(),
+            "sampling": self.sampling,
+            "questions": self.space().question_count(),
+            "concurrency": self.ceiling(),
+            "reuse": self.reuse,
+            "conditions": self.conditions,
+        })
     }
 
     /// Whether a record is of this dataset, model and sampling.

@@ -10,6 +10,7 @@ use crate::domain::question::Question;
 use crate::domain::score::{Scores, score};
 use crate::model::{ModelIdentity, Reply, Usage};
 use crate::tui::app::Ticket;
+use crate::tui::app::probe::Audit;
 use crate::tui::widgets::text::Rich;
 
 /// A reply in one word, for lists.
@@ -131,6 +132,8 @@ pub struct ReplyState {
     pub stored_at: Option<String>,
     /// The raw text with syntax colours, once they are there.
     pub highlighted: Option<Rc<Rich>>,
+    /// Where planted text went and what the citations are worth, once it was asked for.
+    pub audit: Option<Rc<Audit>>,
     /// Stop was asked for.
     pub stopping: bool,
     /// New text since it was last read.
@@ -169,6 +172,7 @@ impl ReplyState {
             caution: None,
             stored_at: None,
             highlighted: None,
+            audit: None,
             stopping: false,
             stale: false,
         }

@@ -7,7 +7,7 @@ use crate::tui::app::instance::{InstanceState, Panel};
 use crate::tui::app::{App, Overlay, Screen};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
-use crate::tui::update::{browse, distance, reply, scrolled};
+use crate::tui::update::{browse, distance, probe, reply, scrolled};
 use crate::tui::view;
 
 /// Opens a question; the condition and how things are shown stay as they were.
@@ -72,7 +72,10 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
                 app.complain(format!("There is no prompt: {problem}"));
             }
         },
-        Command::Why => app.overlay = Some(Overlay::Why { scroll: 0 }),
+        Command::Why => {
+            probe::audit(app);
+            app.overlay = Some(Overlay::Why { scroll: 0 });
+        }
         Command::Ask => return reply::ask(app),
         Command::Stop => return reply::stop(app),
         Command::Copy => return reply::copy(app),

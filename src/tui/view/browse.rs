@@ -107,6 +107,11 @@ fn title(app: &App, area: Rect, buffer: &mut Buffer) {
         let text = format!("answering {} … ", one_line(&running.question.id));
         right.push(span(theme, text, Tone::Warning));
     }
+    if let Some(running) = &app.sweep.running
+        && running.is_active()
+    {
+        right.push(span(theme, format!("{} ", running.brief()), Tone::Warning));
+    }
     bar(app, area, buffer, left, right);
 }
 

@@ -7,7 +7,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Borders, Widget};
 
 use crate::tui::app::retrieval::IndexState;
-use crate::tui::app::{App, Notice, Overlay, Screen};
+use crate::tui::app::sweep::Phase;
+use crate::tui::app::{App, Notice, Overlay, Screen, compare, sweep};
 use crate::tui::command::{COMMANDS, Command};
 use crate::tui::theme::{Theme, Tone};
 use crate::tui::widgets::flow::{Flow, scroll_bar};
@@ -161,6 +162,9 @@ pub(super) fn footer(app: &App, area: Rect, buffer: &mut Buffer) {
             theme,
             &["enter search", "esc leave the line", "ctrl-u clear"],
         ),
+        None if app.screen == Screen::Sweep && app.sweep.form.typing => {
+            fixed(theme, &["enter done", "ctrl-u clear"])
+        }
         None => keys(app, usize::from(row.width)),
     };
     put(buffer, row.x, row.y, &Line::from(spans), row.width);
@@ -213,11 +217,20 @@ fn fixed(theme: &Theme, hints: &[&str]) -> Vec<Span<'static>> {
 
 /// Commands whose keys stand in the footer before others where not all fit: without them nobody gets far, or
 /// out again. Most needed first.
-const FIRST: [Command; 11] = [
+const FIRST: [Command; 20] = [
     Command::Help,
     Command::Back,
     Command::Leave,
     Command::Open,
+    Command::SweepChoose,
+    Command::SweepStart,
+    Command::SweepPause,
+    Command::SweepStop,
+    Command::CompareChoose,
+    Command::NextList,
+    Command::ProbeRun,
+    Command::ProbeStop,
+    Command::NextMeasure,
     Command::Ask,
     Command::Stop,
     Command::NextScenario,
@@ -300,6 +313,9 @@ fn matters(app: &App, command: Command) -> bool {
     let building = matches!(app.retrieval.index, IndexState::Building { .. });
     let context = app.instance.as_ref().and_then(|state| state.context());
     let replied = context.is_some_and(|context| app.replies.shown(context).is_some());
+    if let Some(matters) = matters_in_runs(app, command) {
+        return matters;
+    }
     match command {
         Command::Open | Command::Filter | Command::Retrieval => app.data().is_some(),
         Command::Ask => !running,
@@ -313,4 +329,44 @@ fn matters(app: &App, command: Command) -> bool {
         Command::Rebuild => !building && !matches!(app.retrieval.index, IndexState::Ready(_)),
         _ => true,
     }
+}
+
+/// As [`matters`], for what belongs to one page of a screen; `None` for other commands.
+fn matters_in_runs(app: &App, command: Command) -> Option<bool> {
+    let sweep = &app.sweep;
+    let page = sweep.page;
+    let on_sweep = app.screen == Screen::Sweep;
+    let phase = sweep.running.as_ref().map(|running| &running.phase);
+    let at_rest = matches!(phase, Some(Phase::Paused | Phase::Ended(_)));
+    let compare = app.compare.page;
+    Some(match command {
+        Command::SweepChoose => page != sweep::Page::Curves,
+        Command::SweepStart => match page {
+            sweep::Page::Plan => !sweep.is_active(),
+            sweep::Page::Progress => at_rest,
+            _ => false,
+        },
+        Command::SweepPause => {
+            let can = sweep.is_active() || phase == Some(&Phase::Paused);
+            page == sweep::Page::Progress && can
+        }
+        Command::SweepStop => page == sweep::Page::Progress && sweep.is_active(),
+        Command::ValueBack | Command::ValueNext => page == sweep::Page::Plan,
+        Command::NextMeasure | Command::NextCurveDocs | Command::NextPaper => {
+            page == sweep::Page::Curves
+        }
+        Command::NextScenario if on_sweep => page == sweep::Page::Curves,
+        // They lead to where one is.
+        Command::Sweep => !on_sweep,
+        Command::Compare => {
+            app.screen != Screen::Compare && !(on_sweep && page == sweep::Page::Plan)
+        }
+        Command::CompareChoose => compare != compare::Page::Pair,
+        Command::NextList | Command::NextCondition => compare == compare::Page::Result,
+        Command::ToggleRaw if app.screen == Screen::Compare => compare == compare::Page::Pair,
+        Command::FocusNext if app.screen == Screen::Compare => compare != compare::Page::Choose,
+        Command::ProbeRun => app.probe.asking.is_none(),
+        Command::ProbeStop => app.probe.asking.is_some(),
+        _ => return None,
+    })
 }

@@ -94,6 +94,15 @@ fn help(app: &App, width: u16) -> Flow {
         Screen::Retrieval => {
             "Live search over the documents of this dataset: dense (encoder and HNSW graph), BM25 (words), hybrid (both, by rank). ● marks the signal documents of the question you came from."
         }
+        Screen::Sweep => {
+            "Runs: plan a sweep (every question under every condition of a grid, asked of one model), watch and pause it, and see the rates of a stored run over p, the share of signal documents, with 95 % intervals and the paper's figures where they can be compared."
+        }
+        Screen::Compare => {
+            "Two stored runs, or two models of one, on the same questions: rates with intervals, their difference, McNemar's test, and the questions that only A, only B, both or neither answered rightly."
+        }
+        Screen::Probe => {
+            "One context changed on purpose: a document swapped for its original, its adversarial version or noise, left out, or moved. Does the answer flip, and what does the reply itself repeat of planted text? Below: where planted text went in the reply on screen, and whether cited documents contain what they are cited for."
+        }
         Screen::Talk => {
             "A talk: the steps of a script, with recorded replies played as they came (the caption line says how fast). No model and no network are used. Leave it to look around yourself, and come back to the step where you were."
         }

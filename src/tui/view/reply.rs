@@ -110,10 +110,46 @@ pub(super) fn flow(app: &App, state: &InstanceState, width: u16) -> Flow {
             if state.raw {
                 raw(app, reply, &mut flow);
             } else {
-                parts(app, state, reply, &mut flow);
+                parts(app, state.gold, reply, &mut flow);
             }
             status(app, reply, &mut flow);
         }
+    }
+    flow
+}
+
+/// A stored reply apart from the question's screen: with the answer, the documents' roles, its parts or its raw
+/// text.
+pub(super) fn finished(app: &App, reply: &ReplyState, as_received: bool, width: u16) -> Flow {
+    let mut flow = Flow::new(width);
+    origin(app, reply, &mut flow);
+    if as_received {
+        flow.text(&app.wraps, Rc::new(Rich::plain(&reply.raw, Tone::Text)), 0);
+        return flow;
+    }
+    let documents: Vec<(String, Tone)> = reply
+        .context
+        .documents
+        .iter()
+        .map(|document| {
+            let (mark, tone) = role_mark(document.role);
+            (format!("{}{mark}  ", document.label), tone)
+        })
+        .collect();
+    if !documents.is_empty() {
+        part(app, &mut flow, "documents", &documents);
+    }
+    parts(app, true, reply, &mut flow);
+    if let Some(parsed) = &reply.parsed {
+        part(
+            app,
+            &mut flow,
+            "outcome",
+            &[(outcome_words(parsed.outcome).to_owned(), Tone::Faint)],
+        );
+    }
+    if let Phase::Failed(message) = &reply.phase {
+        flow.say(&app.wraps, &format!("No reply came: {message}"), Tone::Bad);
     }
     flow
 }
@@ -180,7 +216,7 @@ fn origin(app: &App, reply: &ReplyState, flow: &mut Flow) {
 }
 
 /// A time as it is stored (RFC 3339, UTC, with milliseconds) to the minute; any other text as it is.
-fn short_time(stored: &str) -> String {
+pub(super) fn short_time(stored: &str) -> String {
     match (stored.split_once('T'), stored.ends_with('Z')) {
         (Some((date, time)), true) if date.len() == 10 => match time.get(..5) {
             Some(minute) => format!("{date} {minute} UTC"),
@@ -220,7 +256,7 @@ fn long(app: &App, flow: &mut Flow, slot: &'static str, name: &str, text: &str, 
     flow.live(&app.wraps, slot, rich, 2);
 }
 
-fn parts(app: &App, state: &InstanceState, reply: &ReplyState, flow: &mut Flow) {
+fn parts(app: &App, gold: bool, reply: &ReplyState, flow: &mut Flow) {
     if !reply.reasoning.trim().is_empty() {
         long(
             app,
@@ -267,7 +303,7 @@ fn parts(app: &App, state: &InstanceState, reply: &ReplyState, flow: &mut Flow) 
     {
         long(app, flow, "thinking", "thinking", text, Tone::Text);
     }
-    answer(app, state, reply, parsed, flow);
+    answer(app, gold, reply, parsed, flow);
     let nothing_read = parsed.reasoning.is_none()
         && parsed.relevant.is_empty()
         && parsed.irrelevant.is_empty()
@@ -326,13 +362,7 @@ fn sub_answer(app: &App, reply: &ReplyState, index: usize, sub: &SubAnswer, flow
     part(app, flow, &format!("sub {}", index + 1), &pieces);
 }
 
-fn answer(
-    app: &App,
-    state: &InstanceState,
-    reply: &ReplyState,
-    parsed: &ParsedReply,
-    flow: &mut Flow,
-) {
+fn answer(app: &App, gold: bool, reply: &ReplyState, parsed: &ParsedReply, flow: &mut Flow) {
     let ended = !reply.running();
     let mut pieces = Vec::new();
     match (parsed.outcome, parsed.answer) {
@@ -348,7 +378,7 @@ fn answer(
         }
         _ => return,
     }
-    if let Some(verdict) = reply.verdict().filter(|_| state.gold) {
+    if let Some(verdict) = reply.verdict().filter(|_| gold) {
         let (mark, word) = verdict.words();
         pieces.push((format!("   {mark} {word}"), verdict_tone(verdict)));
         if verdict != Verdict::Right {

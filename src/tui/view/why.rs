@@ -13,6 +13,7 @@ use crate::tui::app::App;
 use crate::tui::app::reply::ReplyState;
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
+use crate::tui::view::audit;
 use crate::tui::view::chrome::span;
 use crate::tui::view::documents::{right_mark, role_mark};
 use crate::tui::view::reply::{outcome_words, part};
@@ -41,6 +42,10 @@ pub(super) fn flow(app: &App, width: u16) -> Flow {
                 page.sub(index, parsed, sub, &mut flow);
             }
             page.metrics(scores, &mut flow);
+            if let Some(found) = &reply.audit {
+                flow.gap();
+                audit::write(app, reply, found, gold, &mut flow);
+            }
         }
         None => {
             let ask = app.keymap.key(Command::Ask);

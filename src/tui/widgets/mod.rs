@@ -1,5 +1,6 @@
 //! Drawing tools that know nothing of the benchmark.
 
+pub mod chart;
 pub mod diff;
 pub mod flow;
 pub mod line;

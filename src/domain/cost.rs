@@ -1,0 +1,55 @@
+//! What calls are predicted to cost.
+
+use serde::Serialize;
+
+/// Predicted dollars.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Cost {
+    /// For the prompts; `None` where no price is known.
+    pub prompt: Option<f64>,
+    /// For replies that all use up their tokens: an upper bound.
+    pub reply_at_most: Option<f64>,
+}
+
+impl Cost {
+    /// The cost of so many instances and prompt tokens, by dollars per million prompt and reply tokens.
+    pub fn of(
+        (instances, prompt_tokens): (usize, u64),
+        max_tokens: u32,
+        (price_in, price_out): (Option<f64>, Option<f64>),
+    ) -> Cost {
+        let reply_tokens = instances as f64 * f64::from(max_tokens);
+        Cost {
+            prompt: price_in.map(|price| prompt_tokens as f64 * price / 1e6),
+            reply_at_most: price_out.map(|price| reply_tokens * price / 1e6),
+        }
+    }
+
+    /// For people, to be put behind the number of tokens; empty where no price is known.
+    pub fn words(self) -> String {
+        let dollars = |cost: Option<f64>| cost.map(|cost| format!("${cost:.2}"));
+        match (dollars(self.prompt), dollars(self.reply_at_most)) {
+            (Some(prompt), Some(reply)) => {
+                format!(", about {prompt} for them and at most {reply} for the replies")
+            }
+            (Some(prompt), None) => format!(", about {prompt} for them"),
+            (None, Some(reply)) => format!(", at most {reply} for the replies"),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_are_predicted_and_replies_bounded() {
+        let cost = Cost::of((10, 500_000), 1_000, (Some(2.0), Some(8.0)));
+        assert_eq!(
+            cost.words(),
+            ", about $1.00 for them and at most $0.08 for the replies"
+        );
+        assert_eq!(Cost::of((1, 1), 1, (None, None)).words(), "");
+    }
+}

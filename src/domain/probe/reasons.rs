@@ -1,0 +1,46 @@
+//! What a reply itself says about why it answers as it does.
+
+use crate::domain::answer::ParsedReply;
+use crate::domain::context::Context;
+use crate::domain::probe::{Stance, Support, citations, trace};
+use crate::domain::question::Question;
+use crate::domain::text::count;
+
+/// Planted claims that a reply repeats, documents that it calls wrong, and citations that do not hold, a few
+/// words each. `original` is as in [`trace`].
+pub fn reasons(
+    question: &Question,
+    context: &Context,
+    reply: &ParsedReply,
+    original: &dyn Fn(&str) -> Option<String>,
+) -> Vec<String> {
+    let found = trace(context, reply, original, &question_texts(question));
+    let mut reasons: Vec<String> = found
+        .planted
+        .iter()
+        .filter(|planted| planted.stance != Stance::Absent)
+        .map(|planted| {
+            let claim = planted.planted.as_deref().unwrap_or("edited text");
+            format!(
+                "{}: \"{claim}\" {}",
+                planted.label,
+                planted.stance.describe()
+            )
+        })
+        .collect();
+    let audit = citations(context, reply);
+    let wrong = audit.count(Support::Elsewhere) + audit.count(Support::Nowhere);
+    if wrong > 0 {
+        let spans = count(wrong, "cited span");
+        reasons.push(format!("{spans} not in the cited document"));
+    }
+    reasons
+}
+
+/// Texts that a reply may repeat for other reasons than a document: the question and its options.
+pub fn question_texts(question: &Question) -> Vec<&str> {
+    let options = question.options.iter();
+    std::iter::once(question.text.as_str())
+        .chain(options.map(|option| option.text.as_str()))
+        .collect()
+}

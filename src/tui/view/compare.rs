@@ -1,0 +1,576 @@
+//! The compare screen: the choice of two sides, figures and lists, both replies of a pair.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::domain::compare::{Answered, Cell, McNemar, MetricComparison, Rate, Side, Unit};
+use crate::domain::report::Measure;
+use crate::domain::text::count;
+use crate::tui::app::App;
+use crate::tui::app::compare::{Compared, Contender, Page, contenders, words};
+use crate::tui::app::loaded::Loaded;
+use crate::tui::command::Command;
+use crate::tui::theme::Tone;
+use crate::tui::view::browse::verdict_tone;
+use crate::tui::view::chrome::{bar, frame, inside, panel, put, span};
+use crate::tui::view::sweep::{WIDE, body, select, waiting};
+use crate::tui::view::{documents, reply};
+use crate::tui::widgets::flow::{Flow, scroll_bar};
+use crate::tui::widgets::line::{cut, fit, one_line};
+
+/// From this width on both replies stand side by side.
+const PAIR_WIDE: u16 = 76;
+
+pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
+    title(app, buffer);
+    let body = body(app);
+    match app.compare.page {
+        Page::Choose => choose(app, body, buffer),
+        Page::Result => result(app, body, buffer),
+        Page::Pair => pair(app, body, buffer),
+    }
+}
+
+fn title(app: &App, buffer: &mut Buffer) {
+    let theme = &app.theme;
+    let compare = &app.compare;
+    let name = |side: &Option<Contender>| match side {
+        Some(side) => cut(&one_line(&format!("{} · {}", side.run, side.model)), 40),
+        None => "?".to_owned(),
+    };
+    let left = vec![
+        span(theme, " MedRGB  ", Tone::Title),
+        span(theme, "Compare  ", Tone::Strong),
+        span(theme, "A ", Tone::Key),
+        span(theme, name(&compare.a), Tone::Text),
+        span(theme, "  B ", Tone::Key),
+        span(theme, name(&compare.b), Tone::Text),
+    ];
+    bar(
+        app,
+        Rect::new(0, 0, app.size.0, 1),
+        buffer,
+        left,
+        Vec::new(),
+    );
+}
+
+/// Where the rows of the choice are: below two rows that say what to do and name the columns.
+fn choice_rows(app: &App) -> Rect {
+    let inner = inside(body(app));
+    Rect {
+        y: inner.y + 2,
+        height: inner.height.saturating_sub(2),
+        ..inner
+    }
+}
+
+/// Rows that the list of contenders shows.
+pub fn visible_runs(app: &App) -> usize {
+    usize::from(choice_rows(app).height)
+}
+
+fn choose(app: &App, area: Rect, buffer: &mut Buffer) {
+    let theme = &app.theme;
+    let all = app
+        .sweep
+        .runs
+        .ready()
+        .map_or_else(Vec::new, |runs| contenders(runs));
+    let left = vec![span(
+        theme,
+        "Choose two runs, or two models of one run",
+        Tone::Title,
+    )];
+    frame(app, area, buffer, true, left, Vec::new());
+    let inner = inside(area);
+    let key = app.keymap.key(Command::CompareChoose);
+    let next = match (&app.compare.a, &app.compare.b) {
+        (Some(_), None) => format!("{key} takes the row as B and compares"),
+        _ => format!("{key} takes the row as A"),
+    };
+    let line = Line::from(span(theme, next, Tone::Warning));
+    put(buffer, inner.x, inner.y, &line, inner.width);
+    let name = (usize::from(inner.width).saturating_sub(4) / 2).min(40);
+    let heading = format!("   {}  model", fit("run", name));
+    let line = Line::from(span(theme, heading, Tone::Faint));
+    put(buffer, inner.x, inner.y + 1, &line, inner.width);
+    let rows = choice_rows(app);
+    if all.is_empty() {
+        return nothing_to_choose(app, rows, buffer);
+    }
+    let shown = all.iter().enumerate().skip(app.compare.top);
+    for (y, (at, side)) in (rows.top()..rows.bottom()).zip(shown) {
+        let mark = match (&app.compare.a, &app.compare.b) {
+            (Some(a), _) if a == side => "A  ",
+            (_, Some(b)) if b == side => "B  ",
+            _ => "   ",
+        };
+        let line = Line::from(vec![
+            span(theme, mark, Tone::Key),
+            span(theme, fit(&one_line(&side.run), name), Tone::Strong),
+            Span::raw("  "),
+            span(theme, one_line(&side.model), Tone::Text),
+        ]);
+        put(buffer, rows.x, y, &line, rows.width);
+        if at == app.compare.selected {
+            select(app, rows, y, buffer);
+        }
+    }
+    let border = Rect {
+        y: rows.y,
+        height: rows.height,
+        ..area
+    };
+    let style = theme.style(Tone::BorderFocused);
+    scroll_bar(border, buffer, app.compare.top, all.len(), style);
+}
+
+fn nothing_to_choose(app: &App, rows: Rect, buffer: &mut Buffer) {
+    let sweep = app.keymap.key(Command::Sweep);
+    let (text, tone) = match &app.sweep.runs {
+        Loaded::Failed(why) => (
+            format!("The runs can't be read: {}", one_line(why)),
+            Tone::Bad,
+        ),
+        Loaded::Ready(_) => (
+            format!("No run is stored yet. {sweep} plans a sweep, which makes one."),
+            Tone::Faint,
+        ),
+        _ => ("reading the runs …".to_owned(), Tone::Faint),
+    };
+    let mut flow = Flow::new(rows.width);
+    flow.say(&app.wraps, &text, tone);
+    flow.draw(rows, buffer, 0, &app.theme);
+}
+
+/// Figures and list: side by side where there is room, else one below the other.
+fn halves(area: Rect) -> (Rect, Rect) {
+    if area.width >= WIDE {
+        let width = area.width / 2;
+        let list = Rect {
+            x: area.x + width,
+            width: area.width - width,
+            ..area
+        };
+        return (Rect { width, ..area }, list);
+    }
+    let height = (area.height / 2).min(11);
+    let list = Rect {
+        y: area.y + height,
+        height: area.height - height,
+        ..area
+    };
+    (Rect { height, ..area }, list)
+}
+
+fn list_rows(app: &App) -> Rect {
+    let inner = inside(halves(body(app)).1);
+    Rect {
+        y: inner.y + 1,
+        height: inner.height.saturating_sub(1),
+        ..inner
+    }
+}
+
+/// Rows that the list of pairs shows.
+pub fn visible_pairs(app: &App) -> usize {
+    usize::from(list_rows(app).height)
+}
+
+/// Rows of the figures, and rows seen at once.
+pub fn figures_extent(app: &App) -> (usize, usize) {
+    let inner = inside(halves(body(app)).0);
+    let rows = app
+        .compare
+        .result
+        .ready()
+        .map_or(0, |compared| figures(app, compared, inner.width).rows());
+    (rows, usize::from(inner.height))
+}
+
+fn result(app: &App, area: Rect, buffer: &mut Buffer) {
+    let theme = &app.theme;
+    let compared = match &app.compare.result {
+        Loaded::Ready(compared) => compared,
+        other => {
+            let mut flow = Flow::new(inside(area).width);
+            let back = app.keymap.key(Command::Back);
+            match other {
+                Loaded::Loading { since, .. } => {
+                    let what = "reading both and working out differences and intervals";
+                    flow.say(&app.wraps, &waiting(app, what, *since), Tone::Text);
+                }
+                Loaded::Failed(why) => {
+                    flow.say(&app.wraps, &one_line(why), Tone::Bad);
+                    let text = format!("{back} goes back to choose others.");
+                    flow.say(&app.wraps, &text, Tone::Faint);
+                }
+                _ => flow.say(&app.wraps, "Nothing is compared yet.", Tone::Faint),
+            }
+            let left = vec![span(theme, "Comparison", Tone::Title)];
+            return panel(app, area, buffer, true, left, Vec::new(), &flow, 0);
+        }
+    };
+    let (above, below) = halves(area);
+    let focused = app.compare.focus == 1;
+    let flow = figures(app, compared, inside(above).width);
+    let left = vec![
+        span(theme, "Figures  ", Tone::Title),
+        span(theme, condition_title(app, compared), Tone::Strong),
+    ];
+    let scroll = app.compare.scroll;
+    panel(app, above, buffer, focused, left, Vec::new(), &flow, scroll);
+    list(app, compared, below, buffer);
+}
+
+fn condition_title(app: &App, compared: &Compared) -> String {
+    let chosen = app.compare.condition;
+    match chosen.and_then(|at| compared.comparison.conditions.get(at)) {
+        Some(one) => cell_words(&one.cell),
+        None => match compared.comparison.conditions.as_slice() {
+            [only] => cell_words(&only.cell),
+            all => format!("all {}", count(all.len(), "condition")),
+        },
+    }
+}
+
+fn cell_words(cell: &Cell) -> String {
+    use crate::domain::context::{Mode, Scenario, SourceFilter};
+    let mut text = format!("{} n={}", cell.scenario.name(), cell.docs);
+    if cell.scenario != Scenario::Standard {
+        text += &format!(" p={}", cell.p);
+    }
+    if cell.source != SourceFilter::Any {
+        text += &format!(" {}", cell.source.name());
+    }
+    if cell.mode != Mode::Nested {
+        text += &format!(" {}", cell.mode.name());
+    }
+    text
+}
+
+fn figures(app: &App, compared: &Compared, width: u16) -> Flow {
+    let mut flow = Flow::new(width);
+    let comparison = &compared.comparison;
+    let one = app
+        .compare
+        .condition
+        .and_then(|at| comparison.conditions.get(at));
+    let (metrics, pairs, questions) = match one {
+        Some(one) => (&one.metrics, one.pairs, one.questions),
+        None => (&comparison.pooled, comparison.pairs, comparison.questions),
+    };
+    let text = format!("{}, {}", count(pairs, "pair"), count(questions, "question"));
+    flow.say(&app.wraps, &text, Tone::Text);
+    for (metric, figures) in metrics {
+        let lower = match metric.higher_is_better() {
+            Some(false) => " (lower is better)",
+            _ => "",
+        };
+        let title = format!("{}{lower}", Measure::Of(*metric).title());
+        flow.say(&app.wraps, &title, Tone::Strong);
+        let text = format!(
+            "  A {}  B {}  B−A {}",
+            rate(&figures.a),
+            rate(&figures.b),
+            difference(figures)
+        );
+        flow.say(&app.wraps, &text, Tone::Text);
+        if let Some(mcnemar) = &figures.mcnemar {
+            flow.say(&app.wraps, &format!("  {}", test(mcnemar)), Tone::Text);
+        }
+        if let Some(points) = figures.detectable_difference {
+            let text = format!(
+                "  these pairs could show a difference of {:.1} points",
+                points * 100.0
+            );
+            flow.say(&app.wraps, &text, Tone::Faint);
+        }
+    }
+    for note in &compared.notes {
+        flow.say(
+            &app.wraps,
+            &format!("note: {}", one_line(note)),
+            Tone::Warning,
+        );
+    }
+    let text = "Rates in per cent, differences in points, with 95 % intervals; p: McNemar's exact test. As `medrgb compare` has them.";
+    flow.say(&app.wraps, text, Tone::Faint);
+    flow
+}
+
+fn rate(rate: &Rate) -> String {
+    let Some(value) = rate.rate else {
+        return "none".to_owned();
+    };
+    let interval = rate.interval.map_or_else(String::new, |(low, high)| {
+        format!(" [{:.1}, {:.1}]", low * 100.0, high * 100.0)
+    });
+    format!("{:.1} %{interval}", value * 100.0)
+}
+
+fn difference(figures: &MetricComparison) -> String {
+    let Some(difference) = figures.difference else {
+        return "none".to_owned();
+    };
+    let interval = figures
+        .difference_interval
+        .map_or_else(String::new, |(low, high)| {
+            format!(" [{}, {}]", points(low), points(high))
+        });
+    format!("{}{interval}", points(difference))
+}
+
+fn points(share: f64) -> String {
+    match format!("{:+.1}", share * 100.0).as_str() {
+        "+0.0" | "-0.0" => "0.0".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
+fn test(test: &McNemar) -> String {
+    let value = |p: f64| match p < 0.0001 {
+        true => "<0.0001".to_owned(),
+        false => format!("{p:.4}"),
+    };
+    let holm = test
+        .p_holm
+        .map_or_else(String::new, |holm| format!(", Holm {}", value(holm)));
+    let counts = match test.unit {
+        Unit::Pairs => format!("only A {}, only B {}", test.b, test.c),
+        Unit::Questions => format!("A ahead {}, B ahead {}", test.b, test.c),
+    };
+    format!("McNemar p {}{holm} ({counts})", value(test.p))
+}
+
+fn list(app: &App, compared: &Compared, area: Rect, buffer: &mut Buffer) {
+    let theme = &app.theme;
+    let focused = app.compare.focus != 1;
+    let (name, tone) = match app.compare.side {
+        Some(side) => (side.describe(), side_tone(side)),
+        None => ("all pairs", Tone::Strong),
+    };
+    let left = vec![
+        span(theme, name, tone),
+        span(
+            theme,
+            format!("  {}", app.compare.shown.len()),
+            Tone::Strong,
+        ),
+    ];
+    let key = app.keymap.key(Command::NextList);
+    let right = vec![span(theme, format!("{key}: next list"), Tone::Faint)];
+    frame(app, area, buffer, focused, left, right);
+    let inner = inside(area);
+    let spans = tallies(app, compared);
+    put(buffer, inner.x, inner.y, &Line::from(spans), inner.width);
+    let rows = list_rows(app);
+    if app.compare.shown.is_empty() {
+        let mut flow = Flow::new(rows.width);
+        let text = format!("No pair of this kind. {key} goes to the next list.");
+        flow.say(&app.wraps, &text, Tone::Faint);
+        flow.draw(rows, buffer, 0, theme);
+        return;
+    }
+    let shown = app
+        .compare
+        .shown
+        .iter()
+        .enumerate()
+        .skip(app.compare.row_top);
+    for (y, (row, &at)) in (rows.top()..rows.bottom()).zip(shown) {
+        let Some(pair) = compared.pairs.get(at) else {
+            continue;
+        };
+        put(
+            buffer,
+            rows.x,
+            y,
+            &pair_line(app, pair, rows.width),
+            rows.width,
+        );
+        if row == app.compare.row {
+            select(app, rows, y, buffer);
+        }
+    }
+    let border = Rect {
+        y: rows.y,
+        height: rows.height,
+        ..area
+    };
+    let style = theme.style(Tone::BorderFocused);
+    scroll_bar(
+        border,
+        buffer,
+        app.compare.row_top,
+        app.compare.shown.len(),
+        style,
+    );
+}
+
+fn side_tone(side: Side) -> Tone {
+    match side {
+        Side::OnlyA | Side::OnlyB => Tone::Warning,
+        Side::Neither => Tone::Bad,
+        Side::Both => Tone::Good,
+    }
+}
+
+/// How many pairs are in each list.
+fn tallies(app: &App, compared: &Compared) -> Vec<Span<'static>> {
+    let theme = &app.theme;
+    let mut spans = Vec::new();
+    for (side, number) in compared.counts() {
+        let tone = match app.compare.side == Some(side) {
+            true => Tone::Key,
+            false => Tone::Faint,
+        };
+        spans.push(span(
+            theme,
+            format!("{} {number}   ", side.describe()),
+            tone,
+        ));
+    }
+    spans
+}
+
+/// Marks of both sides, question and condition.
+fn pair_line(app: &App, pair: &Answered, width: u16) -> Line<'static> {
+    let theme = &app.theme;
+    let (a, b) = match pair.side {
+        Side::OnlyA => (true, false),
+        Side::OnlyB => (false, true),
+        Side::Neither => (false, false),
+        Side::Both => (true, true),
+    };
+    let (mark_a, tone_a) = documents::right_mark(a);
+    let (mark_b, tone_b) = documents::right_mark(b);
+    let question = app.data().and_then(|data| {
+        let at = data.position(&pair.question)?;
+        Some(one_line(&data.questions.get(at)?.text))
+    });
+    let condition = words(&pair.condition);
+    let id = usize::from(width)
+        .saturating_sub(12 + condition.len())
+        .clamp(8, 22);
+    let mut spans = vec![
+        span(theme, format!("A{mark_a} "), tone_a),
+        span(theme, format!("B{mark_b}  "), tone_b),
+        span(theme, fit(&one_line(&pair.question), id), Tone::Strong),
+        span(theme, format!("  {condition}"), Tone::Text),
+    ];
+    if let Some(question) = question {
+        spans.push(span(theme, format!("  {question}"), Tone::Faint));
+    }
+    Line::from(spans)
+}
+
+/// The question above, both replies below.
+fn pair_areas(area: Rect) -> (Rect, [Rect; 2]) {
+    let head = Rect {
+        height: area.height.min(if area.height > 30 { 5 } else { 4 }),
+        ..area
+    };
+    let rest = Rect {
+        y: area.y + head.height,
+        height: area.height - head.height,
+        ..area
+    };
+    if rest.width < PAIR_WIDE {
+        return (head, [rest, rest]);
+    }
+    let width = rest.width / 2;
+    let right = Rect {
+        x: rest.x + width,
+        width: rest.width - width,
+        ..rest
+    };
+    (head, [Rect { width, ..rest }, right])
+}
+
+/// Rows of a reply of the pair, and rows seen at once.
+pub fn reply_extent(app: &App, side: usize) -> (usize, usize) {
+    let (_, areas) = pair_areas(body(app));
+    let inner = inside(areas[side.min(1)]);
+    let rows = match &app.compare.pair {
+        Loaded::Ready(pair) => {
+            let shown = if side == 0 { &pair.0 } else { &pair.1 };
+            reply::finished(app, shown, app.compare.raw, inner.width).rows()
+        }
+        _ => 0,
+    };
+    (rows, usize::from(inner.height))
+}
+
+fn pair(app: &App, area: Rect, buffer: &mut Buffer) {
+    let theme = &app.theme;
+    let (head, areas) = pair_areas(area);
+    let Some(pair) = app.compare.pair.ready() else {
+        let mut flow = Flow::new(inside(area).width);
+        match &app.compare.pair {
+            Loaded::Failed(why) => flow.say(&app.wraps, &one_line(why), Tone::Bad),
+            _ => flow.say(&app.wraps, "reading both replies …", Tone::Faint),
+        }
+        let left = vec![span(theme, "Pair", Tone::Title)];
+        return panel(app, area, buffer, true, left, Vec::new(), &flow, 0);
+    };
+    let question = &pair.0.question;
+    let mut flow = Flow::new(inside(head).width);
+    flow.say(&app.wraps, &one_line(&question.text), Tone::Strong);
+    let options: Vec<String> = question
+        .options
+        .iter()
+        .map(|option| {
+            let gold = if option.letter == question.answer {
+                " (gold)"
+            } else {
+                ""
+            };
+            format!("{} {}{gold}", option.letter, one_line(&option.text))
+        })
+        .collect();
+    flow.say(&app.wraps, &options.join("   "), Tone::Text);
+    let condition = app.compare.chosen().map(|pair| words(&pair.condition));
+    let left = vec![
+        span(theme, one_line(&question.id), Tone::Title),
+        span(
+            theme,
+            format!("  {}", condition.unwrap_or_default()),
+            Tone::Strong,
+        ),
+    ];
+    panel(app, head, buffer, false, left, Vec::new(), &flow, 0);
+    let narrow = areas[0] == areas[1];
+    for (side, shown) in [(0, &pair.0), (1, &pair.1)] {
+        let focused = app.compare.focus == side;
+        if narrow && !focused {
+            continue;
+        }
+        let letter = if side == 0 { "A" } else { "B" };
+        let flow = reply::finished(app, shown, app.compare.raw, inside(areas[side]).width);
+        let left = vec![
+            span(theme, format!("{letter}  "), Tone::Key),
+            span(theme, one_line(&shown.model), Tone::Title),
+        ];
+        let right = match shown.verdict() {
+            Some(verdict) => {
+                let (mark, word) = verdict.words();
+                vec![span(theme, format!("{mark} {word}"), verdict_tone(verdict))]
+            }
+            None => Vec::new(),
+        };
+        let scroll = app.compare.pair_scroll[side];
+        panel(
+            app,
+            areas[side],
+            buffer,
+            focused,
+            left,
+            right,
+            &flow,
+            scroll,
+        );
+    }
+}

@@ -1,0 +1,299 @@
+//! The plan of a sweep: the form, and what it would ask.
+
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::domain::context::Scenario;
+use crate::domain::pace::duration;
+use crate::domain::text::count;
+use crate::tui::app::App;
+use crate::tui::app::loaded::Loaded;
+use crate::tui::app::plan::{Estimate, EstimatedCondition, Field};
+use crate::tui::command::Command;
+use crate::tui::theme::Tone;
+use crate::tui::view::chrome::{frame, inside, panel, put, span};
+use crate::tui::view::sweep::{WIDE, body, fact, grouped, select, waiting};
+use crate::tui::widgets::flow::Flow;
+use crate::tui::widgets::line::cut_spans;
+
+/// Rows of the form: its fields, two rows of explanation, the frame.
+const FORM_ROWS: u16 = 13;
+
+fn areas(area: Rect) -> (Rect, Rect) {
+    if area.width >= WIDE {
+        let width = area.width * 2 / 5;
+        let estimate = Rect {
+            x: area.x + width,
+            width: area.width - width,
+            ..area
+        };
+        return (Rect { width, ..area }, estimate);
+    }
+    let height = FORM_ROWS.min(area.height);
+    let estimate = Rect {
+        y: area.y + height,
+        height: area.height - height,
+        ..area
+    };
+    (Rect { height, ..area }, estimate)
+}
+
+/// Rows of the estimate, and rows seen at once.
+pub fn extent(app: &App) -> (usize, usize) {
+    let (_, area) = areas(body(app));
+    let inner = inside(area);
+    let flow = estimate(app, inner.width);
+    (flow.rows(), usize::from(inner.height))
+}
+
+pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
+    let (form_area, estimate_area) = areas(area);
+    form(app, form_area, buffer);
+    let flow = estimate(app, inside(estimate_area).width);
+    let left = vec![span(&app.theme, "What it would ask", Tone::Title)];
+    let start = app.keymap.key(Command::SweepStart);
+    let right = match app.sweep.estimate {
+        Loaded::Ready(_) => vec![span(&app.theme, format!("{start} starts it"), Tone::Faint)],
+        _ => Vec::new(),
+    };
+    let scroll = app.sweep.scroll;
+    panel(
+        app,
+        estimate_area,
+        buffer,
+        false,
+        left,
+        right,
+        &flow,
+        scroll,
+    );
+}
+
+fn form(app: &App, area: Rect, buffer: &mut Buffer) {
+    let theme = &app.theme;
+    let form = &app.sweep.form;
+    let left = vec![span(theme, "Plan of a new sweep", Tone::Title)];
+    frame(app, area, buffer, true, left, Vec::new());
+    let inner = inside(area);
+    for (y, (at, field)) in (inner.top()..inner.bottom()).zip(Field::ALL.into_iter().enumerate()) {
+        let spans = cut_spans(field_spans(app, field, at), usize::from(inner.width));
+        put(buffer, inner.x, y, &Line::from(spans), inner.width);
+        if at == form.selected {
+            select(app, inner, y, buffer);
+        }
+    }
+    let fields = u16::try_from(Field::ALL.len()).unwrap_or(0);
+    let below = Rect {
+        y: inner.y + fields,
+        height: inner.height.saturating_sub(fields),
+        ..inner
+    };
+    let mut flow = Flow::new(below.width);
+    flow.say(&app.wraps, &explanation(app), Tone::Faint);
+    flow.draw(below, buffer, 0, theme);
+}
+
+fn field_spans(app: &App, field: Field, at: usize) -> Vec<Span<'static>> {
+    let theme = &app.theme;
+    let form = &app.sweep.form;
+    let (name, _) = field.words();
+    let Some(input) = form.text(field) else {
+        let on = matches!(field, Field::Test(scenario) if form.has(scenario));
+        let (mark, tone) = if on {
+            ("[x]", Tone::Key)
+        } else {
+            ("[ ]", Tone::Faint)
+        };
+        return vec![
+            span(theme, format!("{mark} "), tone),
+            span(theme, name, if on { Tone::Text } else { Tone::Faint }),
+        ];
+    };
+    let mut spans = vec![span(theme, format!("{name:<7}"), Tone::Faint)];
+    let (before, after) = input.halves();
+    spans.push(span(theme, before.to_owned(), Tone::Strong));
+    if form.typing && at == form.selected {
+        spans.push(span(theme, "▏", Tone::Key));
+    }
+    spans.push(span(theme, after.to_owned(), Tone::Strong));
+    spans
+}
+
+/// What the chosen field expects, and the keys for it.
+fn explanation(app: &App) -> String {
+    let field = app.sweep.form.field();
+    let edit = app.keymap.key(Command::SweepChoose);
+    if app.sweep.form.typing {
+        return field.words().1.to_owned();
+    }
+    match field {
+        Field::Test(scenario) => format!("{edit} turns it on or off: {}", about(scenario)),
+        _ => format!("{}; {edit} edits it", field.words().1),
+    }
+}
+
+fn about(scenario: Scenario) -> &'static str {
+    match scenario {
+        Scenario::Standard => "signal documents only, or none",
+        Scenario::Sufficiency => "signal and noise; is the information enough?",
+        Scenario::Integration => "a sub-question for every signal document",
+        Scenario::Robustness => "some documents are edited to be wrong",
+    }
+}
+
+fn estimate(app: &App, width: u16) -> Flow {
+    let mut flow = Flow::new(width);
+    let (Some(dataset), request) = (app.data(), &app.sweep.estimated) else {
+        flow.say(&app.wraps, "The dataset is not open yet.", Tone::Warning);
+        return flow;
+    };
+    if let Some(request) = request {
+        let (conditions, questions, calls) = request.most_calls(dataset);
+        let text = format!(
+            "{} × {} = {} instances at most",
+            count(conditions, "condition"),
+            count(questions, "question"),
+            grouped(calls as u64)
+        );
+        flow.say(&app.wraps, &text, Tone::Text);
+    }
+    match &app.sweep.estimate {
+        Loaded::Nothing => {}
+        Loaded::Loading { since, .. } => {
+            let text = waiting(
+                app,
+                "opening the model and looking at every context",
+                *since,
+            );
+            flow.say(&app.wraps, &text, Tone::Faint);
+        }
+        Loaded::Failed(why) => {
+            flow.say(&app.wraps, why, Tone::Bad);
+            let text = "Change the field, and this is looked at again.";
+            flow.say(&app.wraps, text, Tone::Faint);
+        }
+        Loaded::Ready(found) => figures(app, found, &mut flow),
+    }
+    flow
+}
+
+fn figures(app: &App, found: &Estimate, flow: &mut Flow) {
+    let most = u64::from(found.max_tokens) * found.to_ask as u64;
+    let calls = match (found.to_ask, found.done) {
+        (0, _) => "none: the run holds a reply to every instance".to_owned(),
+        (calls, 0) => grouped(calls as u64),
+        (calls, done) => format!(
+            "{} ({} of {} instances are done)",
+            grouped(calls as u64),
+            grouped(done as u64),
+            grouped(found.instances as u64)
+        ),
+    };
+    fact(app, flow, "calls", &calls, Tone::Strong);
+    let tokens = format!(
+        "about {} in prompts, at most {} in replies",
+        grouped(found.tokens),
+        grouped(most)
+    );
+    fact(app, flow, "tokens", &tokens, Tone::Text);
+    let cost = match (found.cost.prompt, found.cost.reply_at_most) {
+        (None, None) => "no prices are configured for this model".to_owned(),
+        (prompt, reply) => {
+            let dollars = |cost: Option<f64>| cost.map_or("?".to_owned(), |c| format!("${c:.2}"));
+            format!(
+                "about {} for prompts, at most {} for replies",
+                dollars(prompt),
+                dollars(reply)
+            )
+        }
+    };
+    fact(app, flow, "cost", &cost, Tone::Text);
+    fact(app, flow, "time", &time(found), Tone::Text);
+    let model = format!(
+        "{}, at most {} at a time",
+        found.model,
+        count(found.concurrency, "call")
+    );
+    fact(app, flow, "model", &model, Tone::Text);
+    if let Some(caution) = &found.caution {
+        fact(app, flow, "caution", caution, Tone::Warning);
+    }
+    for note in &found.notes {
+        fact(app, flow, "note", note, Tone::Warning);
+    }
+    flow.gap();
+    table(app, found, flow);
+}
+
+fn time(found: &Estimate) -> String {
+    match &found.time {
+        Some(time) => {
+            let whole = Duration::try_from_secs_f64(time.seconds).unwrap_or(Duration::MAX);
+            format!(
+                "about {} (mean of {}: {:.1} s)",
+                duration(whole),
+                count(time.replies, "earlier reply"),
+                time.per_reply
+            )
+        }
+        None => "unknown: this model has no stored reply to go by".to_owned(),
+    }
+}
+
+/// The conditions; on a narrow screen without the predicted tokens.
+fn table(app: &App, found: &Estimate, flow: &mut Flow) {
+    let theme = &app.theme;
+    let wide = flow.width() >= 84;
+    let tokens = |text: String| {
+        if wide {
+            format!("{text:>13}")
+        } else {
+            String::new()
+        }
+    };
+    let heading = format!(
+        "{:<12}{:>3}{:>5}{:>10}{:>8}{:>6}{:>9}{:>7}{:>7}{}",
+        "scenario",
+        "n",
+        "p",
+        "instances",
+        "without",
+        "short",
+        "overflow",
+        "done",
+        "calls",
+        tokens("tokens".to_owned())
+    );
+    flow.line(Line::from(span(theme, heading, Tone::Faint)));
+    for row in &found.conditions {
+        let text = row_text(row) + &tokens(grouped(row.tokens));
+        let tone = match row.overflow + row.without + row.short {
+            0 => Tone::Text,
+            _ => Tone::Warning,
+        };
+        flow.line(Line::from(span(theme, text, tone)));
+    }
+    let legend = "without: questions with no documents for it; short: fewer documents than n; overflow: too long for the model's window";
+    flow.say(&app.wraps, legend, Tone::Faint);
+}
+
+fn row_text(row: &EstimatedCondition) -> String {
+    let p = match row.condition.scenario {
+        Scenario::Standard => "-".to_owned(),
+        _ => row.condition.p.to_string(),
+    };
+    format!(
+        "{:<12}{:>3}{p:>5}{:>10}{:>8}{:>6}{:>9}{:>7}{:>7}",
+        row.condition.scenario.name(),
+        row.condition.docs,
+        row.instances,
+        row.without,
+        row.short,
+        row.overflow,
+        row.done,
+        row.to_ask
+    )
+}
