@@ -1,5 +1,6 @@
 //! Pure values and rules of the benchmark: no files, no clock, no network, no terminal.
 
+pub mod annotation;
 pub mod answer;
 pub mod compare;
 pub mod context;
