@@ -17,6 +17,7 @@ use crate::domain::context::{Condition, Context};
 use crate::domain::prompt::Prompt;
 use crate::domain::score::Scores;
 
+mod briefs;
 mod bulk;
 mod contents;
 mod group;
@@ -25,10 +26,11 @@ mod lock;
 mod manage;
 mod observations;
 mod pages;
-mod schema;
+pub(in crate::data) mod schema;
 #[cfg(test)]
-mod tests;
+pub(in crate::data) mod tests;
 
+pub use briefs::{Brief, Which};
 pub use contents::{RunEntry, RunGroup};
 pub use judgements::JudgementRecord;
 pub use lock::{RunLock, logbook};
