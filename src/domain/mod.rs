@@ -5,6 +5,7 @@ pub mod answer;
 pub mod compare;
 pub mod context;
 pub mod definition;
+pub mod excerpt;
 pub mod mention;
 pub mod normalize;
 pub mod passage;

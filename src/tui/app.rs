@@ -7,7 +7,10 @@ use std::time::Duration;
 use crate::data::dataset::Dataset;
 use crate::domain::prompt::Templates;
 use crate::model::{BackendKind, ModelIdentity};
+use crate::tui::app::annotate::{Annotate, RunUse};
 use crate::tui::app::browse::Browse;
+use crate::tui::app::facet::FacetValue;
+use crate::tui::app::find::FindState;
 use crate::tui::app::input::Input;
 use crate::tui::app::instance::InstanceState;
 use crate::tui::app::reply::Replies;
@@ -16,7 +19,10 @@ use crate::tui::keymap::Keymap;
 use crate::tui::theme::Theme;
 use crate::tui::widgets::text::WrapCache;
 
+pub mod annotate;
 pub mod browse;
+pub mod facet;
+pub mod find;
 pub mod input;
 pub mod instance;
 pub mod reached;
@@ -32,6 +38,12 @@ pub enum Screen {
     Instance,
     /// Live search.
     Retrieval,
+    /// The replies of a run, waiting to be labelled.
+    Queue,
+    /// One reply that is being labelled.
+    Annotate,
+    /// Full-text search over everything that is open.
+    Find,
 }
 
 impl Screen {
@@ -41,6 +53,9 @@ impl Screen {
             Screen::Browse => "browse",
             Screen::Instance => "instance",
             Screen::Retrieval => "retrieval",
+            Screen::Queue => "queue",
+            Screen::Annotate => "annotate",
+            Screen::Find => "find",
         }
     }
 }
@@ -102,17 +117,31 @@ pub enum Overlay {
         /// Rows scrolled.
         scroll: usize,
     },
+    /// The stored runs, to choose one.
+    Runs {
+        /// Chosen row.
+        selected: usize,
+        /// What for.
+        purpose: RunUse,
+    },
+    /// What the list below can be narrowed by.
+    Facets {
+        /// Chosen row.
+        selected: usize,
+        /// The values with their counts.
+        values: Vec<FacetValue>,
+    },
 }
 
 impl Overlay {
-    /// Rows scrolled; `None` for the palette, which has a selection instead.
+    /// Rows scrolled; `None` for lists, which have a selection instead.
     pub fn scroll(&self) -> Option<usize> {
         match self {
             Overlay::Help { scroll }
             | Overlay::Problems { scroll }
             | Overlay::Prompt { scroll }
             | Overlay::Why { scroll } => Some(*scroll),
-            Overlay::Palette { .. } => None,
+            Overlay::Palette { .. } | Overlay::Runs { .. } | Overlay::Facets { .. } => None,
         }
     }
 
@@ -123,7 +152,7 @@ impl Overlay {
             | Overlay::Problems { scroll }
             | Overlay::Prompt { scroll }
             | Overlay::Why { scroll } => Some(scroll),
-            Overlay::Palette { .. } => None,
+            Overlay::Palette { .. } | Overlay::Runs { .. } | Overlay::Facets { .. } => None,
         }
     }
 }
@@ -175,6 +204,10 @@ pub struct App {
     pub replies: Replies,
     /// Live search.
     pub retrieval: RetrievalState,
+    /// Labelling replies.
+    pub annotate: Annotate,
+    /// Full-text search.
+    pub find: FindState,
     /// Keys.
     pub keymap: Keymap,
     /// Looks.
@@ -209,6 +242,8 @@ impl App {
             instance: None,
             replies: Replies::default(),
             retrieval: RetrievalState::default(),
+            annotate: Annotate::default(),
+            find: FindState::default(),
             keymap,
             theme: Rc::new(theme),
             settings,
@@ -234,6 +269,12 @@ impl App {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         ticket
+    }
+
+    /// Replies or annotations have changed: what was made of them is read again when it is next needed.
+    pub fn stored_changed(&mut self) {
+        self.browse.cases_stale = true;
+        self.find.stale = true;
     }
 
     /// Shows a message until the next key.

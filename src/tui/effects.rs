@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::data::dataset::Dataset;
 use crate::data::store::Store;
+use crate::domain::annotation::{Event, Hand};
 use crate::domain::answer::ReplyShape;
 use crate::domain::context::{Condition, Context};
 use crate::domain::prompt::Prompt;
@@ -18,9 +19,12 @@ use crate::engine::instance::Instance;
 use crate::model::{BackendKind, ChatModel};
 use crate::tui::app::Ticket;
 use crate::tui::app::reply::Verdict;
+use crate::tui::effects::annotate::Task;
 use crate::tui::message::{Message, ReplyEvent};
 use crate::tui::{Setup, Source};
 
+mod annotate;
+mod find;
 mod highlight;
 mod search;
 
@@ -65,6 +69,74 @@ pub enum Effect {
         /// The question whose signal documents are marked.
         question_id: Option<String>,
     },
+    /// List the stored runs.
+    LoadRuns {
+        /// Whose progress is counted.
+        annotator: String,
+    },
+    /// Read a run's replies and what was said of them.
+    OpenQueue {
+        /// The job.
+        ticket: Ticket,
+        /// The run.
+        run: String,
+        /// Who goes through it.
+        hand: Hand,
+    },
+    /// Read one stored reply of the queue.
+    LoadReply {
+        /// The job.
+        ticket: Ticket,
+        /// Its row id.
+        id: i64,
+    },
+    /// Write what was said of a reply.
+    Annotate {
+        /// The run.
+        run: String,
+        /// Who said it.
+        hand: Hand,
+        /// What.
+        event: Event,
+    },
+    /// Remember what a queue is narrowed to.
+    KeepQueue {
+        /// The run.
+        run: String,
+        /// Whose queue.
+        hand: Hand,
+        /// The choice, as JSON.
+        choice: String,
+    },
+    /// Read what the facets of the list of questions need of stored replies.
+    LoadCases {
+        /// The job.
+        ticket: Ticket,
+        /// The dataset.
+        fingerprint: String,
+        /// Only replies of this run.
+        run: Option<String>,
+        /// Whose annotations.
+        annotator: String,
+    },
+    /// Make everything that is open searchable by its words.
+    IndexTexts {
+        /// The job.
+        ticket: Ticket,
+        /// The dataset that is open.
+        dataset: Arc<Dataset>,
+        /// Only replies of this run.
+        run: Option<String>,
+        /// Whose notes.
+        annotator: String,
+    },
+    /// Search it.
+    FindText {
+        /// The job.
+        ticket: Ticket,
+        /// The words.
+        query: String,
+    },
     /// Find the syntax colours of a raw reply.
     Highlight(String),
     /// Copy to the terminal's clipboard (done by the loop).
@@ -105,6 +177,8 @@ pub(crate) struct Effects {
     store: Arc<Mutex<StoreSlot>>,
     running: Option<(Ticket, CancellationToken)>,
     search: search::Search,
+    desk: annotate::Desk,
+    find: find::Find,
 }
 
 /// The store, opened at first use.
@@ -131,7 +205,13 @@ impl Effects {
             store: Arc::default(),
             running: None,
             search: search::Search::default(),
+            desk: annotate::Desk::default(),
+            find: find::Find::default(),
         }
+    }
+
+    fn desk(&mut self, task: Task) {
+        self.desk.ask(&self.setup, &self.messages, task);
     }
 
     /// Starts an effect and returns at once. Those of the loop itself are not handled here.
@@ -167,6 +247,7 @@ impl Effects {
                     cancel.cancel();
                 }
                 self.search.cancel(ticket);
+                self.find.cancel(ticket);
             }
             Effect::BuildIndex { ticket, dataset } => {
                 self.search
@@ -178,6 +259,36 @@ impl Effects {
                 k,
                 question_id,
             } => self.search.ask(ticket, query, k, question_id),
+            Effect::LoadRuns { annotator } => self.desk(Task::Runs { annotator }),
+            Effect::OpenQueue { ticket, run, hand } => self.desk(Task::Queue { ticket, run, hand }),
+            Effect::LoadReply { ticket, id } => self.desk(Task::Reply { ticket, id }),
+            Effect::Annotate { run, hand, event } => self.desk(Task::Write { run, hand, event }),
+            Effect::KeepQueue { run, hand, choice } => self.desk(Task::Keep { run, hand, choice }),
+            Effect::LoadCases {
+                ticket,
+                fingerprint,
+                run,
+                annotator,
+            } => self.desk(Task::Cases {
+                ticket,
+                fingerprint,
+                run,
+                annotator,
+            }),
+            Effect::IndexTexts {
+                ticket,
+                dataset,
+                run,
+                annotator,
+            } => {
+                let open = find::Open {
+                    dataset,
+                    run,
+                    annotator,
+                };
+                self.find.index(&self.setup, &self.messages, ticket, open);
+            }
+            Effect::FindText { ticket, query } => self.find.ask(ticket, query),
             Effect::Highlight(raw) => {
                 let job = self.job();
                 self.thread("highlight", move || {
@@ -195,6 +306,7 @@ impl Effects {
             cancel.cancel();
         }
         self.search = search::Search::default();
+        self.find = find::Find::default();
     }
 
     fn job(&self) -> Job {

@@ -11,9 +11,13 @@ use crate::tui::keymap::Chord;
 use crate::tui::message::Message;
 use crate::tui::view;
 
+mod annotate;
 mod browse;
+mod facet;
+mod find;
 mod instance;
 mod overlay;
+mod queue;
 mod reply;
 mod retrieval;
 
@@ -70,6 +74,25 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
             retrieval::on_search(app, ticket, *news);
             Vec::new()
         }
+        Message::Runs(result) => {
+            queue::on_runs(app, result);
+            Vec::new()
+        }
+        Message::Queue {
+            ticket,
+            part,
+            result,
+        } => queue::on_queue(app, ticket, result, part),
+        Message::QueueReply { ticket, result } => {
+            annotate::on_reply(app, ticket, result);
+            Vec::new()
+        }
+        Message::Annotated(result) => annotate::on_written(app, result),
+        Message::Cases { ticket, result } => {
+            browse::on_cases(app, ticket, result);
+            Vec::new()
+        }
+        Message::Find { ticket, event } => find::on_event(app, ticket, event),
         Message::Highlighted { raw, pieces } => {
             reply::on_highlighted(app, &raw, &pieces);
             Vec::new()
@@ -116,6 +139,17 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     if app.screen == Screen::Retrieval && app.retrieval.typing {
         return retrieval::on_typing(app, key);
     }
+    if app.screen == Screen::Find && app.find.typing {
+        return find::on_typing(app, key);
+    }
+    if app.screen == Screen::Annotate {
+        if app.annotate.note.is_some() {
+            return annotate::on_typing(app, key);
+        }
+        if let Some(effects) = annotate::on_label_key(app, key) {
+            return effects;
+        }
+    }
     match app.keymap.command(app.screen, chord) {
         Some(command) => run(app, command),
         None => {
@@ -158,10 +192,14 @@ pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
             vec![Effect::Mouse(app.mouse)]
         }
         Command::Retrieval => retrieval::open(app),
+        Command::FindText => find::open(app),
         _ => match app.screen {
             Screen::Browse => browse::run(app, command),
             Screen::Instance => instance::run(app, command),
             Screen::Retrieval => retrieval::run(app, command),
+            Screen::Queue => queue::run(app, command),
+            Screen::Annotate => annotate::run(app, command),
+            Screen::Find => find::run(app, command),
         },
     }
 }
@@ -176,6 +214,10 @@ fn paste(app: &mut App, text: &str) -> Vec<Effect> {
         browse::keep_visible(app);
     } else if app.screen == Screen::Retrieval && app.retrieval.typing {
         app.retrieval.query.paste(text);
+    } else if app.screen == Screen::Find && app.find.typing {
+        return find::paste(app, text);
+    } else if let (Screen::Annotate, Some(note)) = (app.screen, &mut app.annotate.note) {
+        note.paste(text);
     }
     Vec::new()
 }
@@ -201,7 +243,7 @@ fn on_mouse(app: &mut App, event: MouseEvent) -> Vec<Effect> {
                 instance::focus_at(app, at);
                 Vec::new()
             }
-            Screen::Retrieval => Vec::new(),
+            _ => Vec::new(),
         },
         _ => Vec::new(),
     }
@@ -212,6 +254,9 @@ fn clamp(app: &mut App) {
     browse::keep_visible(app);
     instance::clamp(app);
     retrieval::keep_visible(app);
+    queue::keep_visible(app);
+    annotate::clamp(app);
+    find::keep_visible(app);
     overlay::scroll(app, 0);
 }
 
@@ -253,6 +298,6 @@ fn list_rows(app: &App) -> usize {
     match app.screen {
         Screen::Browse => view::browse::visible_rows(app),
         Screen::Retrieval => view::retrieval::visible_hits(app),
-        Screen::Instance => 1,
+        _ => 1,
     }
 }

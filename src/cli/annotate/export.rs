@@ -87,6 +87,18 @@ pub(super) fn run(args: Args, environment: &Environment) -> Result<(), Failure> 
         }));
     }
     let orphans = join(&mut rows, environment)?;
+    // In the order of the run, the annotators of a reply side by side.
+    rows.sort_by_cached_key(|row| {
+        let record = row.reply.get("record").and_then(Value::as_i64);
+        let own = &row.annotation;
+        (
+            own.run.clone(),
+            record.unwrap_or(i64::MAX),
+            own.reply_id.clone(),
+            own.kind != "annotation",
+            own.annotator.clone(),
+        )
+    });
     if orphans > 0 {
         note(&format!(
             "note: the store no longer holds the replies of {}; they are written without them",
