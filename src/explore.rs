@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::cli::common::{Environment, templates};
 use crate::cli::{ExplorerArgs, Failure};
-use crate::cli::{encoder, search};
+use crate::cli::{annotate, encoder, search};
 use crate::engine::models::{open_model, store_file};
 use crate::model::select::sampling;
 use crate::tui::{FindEncoder, ModelChoice, OpenIndex, Setup, Source};
@@ -28,12 +28,16 @@ pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure>
     let environment = &environment;
     let (config, paths) = (&environment.config, &environment.paths);
     let templates = templates(config.prompts.as_ref())?;
+    let annotator = annotate::annotator(args.annotator.as_deref(), config)?;
+    let taxonomy = annotate::taxonomy(args.taxonomy.as_deref(), config)?;
     let setup = Setup {
         dataset: args.path.map_or(Source::Sample, Source::Folder),
         model: model(args.base_url, environment),
         sampling: sampling(&config.model, config),
         run: RUN.into(),
         store: Some(store_file(paths)),
+        annotator,
+        taxonomy,
         templates,
         encoder: find_encoder(environment),
         index: (!args.index.is_empty()).then(|| open_index(args.index, environment)),

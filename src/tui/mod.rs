@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::domain::annotation::Taxonomy;
 use crate::domain::prompt::Templates;
 use crate::model::{ChatModel, ModelError, Sampling};
 use crate::retrieval::{EncoderFolders, Search};
@@ -69,6 +70,10 @@ pub struct Setup {
     pub run: String,
     /// The run store; `None` keeps replies in memory only.
     pub store: Option<PathBuf>,
+    /// Under which name replies are labelled.
+    pub annotator: String,
+    /// The labels.
+    pub taxonomy: Taxonomy,
     /// Prompt templates.
     pub templates: Templates,
     /// Looked for when the retrieval screen is opened.

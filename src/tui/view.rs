@@ -8,12 +8,16 @@ use crate::tui::app::{App, Screen};
 use crate::tui::theme::Tone;
 use crate::tui::widgets::line::fitting;
 
+pub mod annotate;
 pub mod browse;
+mod choice;
 mod chrome;
 mod documents;
+pub mod find;
 pub mod instance;
 pub mod overlay;
 pub mod palette;
+pub mod queue;
 mod reply;
 pub mod retrieval;
 mod scores;
@@ -36,6 +40,9 @@ pub fn draw(app: &App, buffer: &mut Buffer) {
         Screen::Browse => browse::draw(app, area, buffer),
         Screen::Instance => instance::draw(app, area, buffer),
         Screen::Retrieval => retrieval::draw(app, area, buffer),
+        Screen::Queue => queue::draw(app, area, buffer),
+        Screen::Annotate => annotate::draw(app, area, buffer),
+        Screen::Find => find::draw(app, area, buffer),
     }
     if app.overlay.is_some() {
         overlay::draw(app, area, buffer);

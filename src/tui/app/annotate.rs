@@ -241,7 +241,10 @@ impl Queue {
             let item = self.items.get(at);
             item.is_some_and(|item| !self.book.is_done(&item.brief.reply_id))
         };
-        later.filter(|(_, at)| undone(**at)).map(|(row, _)| row).next()
+        later
+            .filter(|(_, at)| undone(**at))
+            .map(|(row, _)| row)
+            .next()
     }
 
     /// Shown replies that are done, and all that are shown.

@@ -112,15 +112,18 @@ impl Browse {
     pub fn put_cases(&mut self, dataset: &Dataset, stored: &StoredCases) {
         let mut of_question: HashMap<&str, Vec<&Brief>> = HashMap::new();
         for brief in &stored.briefs {
-            of_question.entry(&brief.question_id).or_default().push(brief);
+            of_question
+                .entry(&brief.question_id)
+                .or_default()
+                .push(brief);
         }
         if self.run.is_some() {
             let newest = |briefs: &Vec<&Brief>| {
                 Verdict::newest(briefs.iter().rev().map(|brief| Verdict::of_brief(brief)))
             };
-            let outcomes = of_question.iter().filter_map(|(id, briefs)| {
-                Some(((*id).to_owned(), newest(briefs)?))
-            });
+            let outcomes = of_question
+                .iter()
+                .filter_map(|(id, briefs)| Some(((*id).to_owned(), newest(briefs)?)));
             self.outcomes = outcomes.collect();
         }
         let rows = dataset.questions.iter().zip(&self.entries);

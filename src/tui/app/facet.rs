@@ -106,13 +106,24 @@ pub fn case_of(brief: &Brief, annotation: Option<&Annotation>) -> Case {
         None => ANNOTATED[2],
     };
     let mut case = vec![
-        (FacetKind::Scenario, brief.condition.scenario.name().to_owned()),
-        (FacetKind::Outcome, Verdict::of_brief(brief).words().1.to_owned()),
+        (
+            FacetKind::Scenario,
+            brief.condition.scenario.name().to_owned(),
+        ),
+        (
+            FacetKind::Outcome,
+            Verdict::of_brief(brief).words().1.to_owned(),
+        ),
         (FacetKind::Misinformation, misinformation.to_owned()),
         (FacetKind::Model, one_line(&brief.model_name)),
         (FacetKind::Annotated, progress.to_owned()),
     ];
-    if let Some(set) = brief.set.as_deref().map(one_line).filter(|set| !set.is_empty()) {
+    if let Some(set) = brief
+        .set
+        .as_deref()
+        .map(one_line)
+        .filter(|set| !set.is_empty())
+    {
         case.push((FacetKind::Set, set));
     }
     let labels = said.into_iter().flat_map(|annotation| &annotation.labels);
@@ -221,7 +232,10 @@ impl Facets {
             all.iter().filter(|one| one.kind == kind).count() > 1
                 || all.iter().any(|one| one.kind == kind && one.chosen)
         };
-        let kept: Vec<bool> = values.iter().map(|one| several(one.kind, &values)).collect();
+        let kept: Vec<bool> = values
+            .iter()
+            .map(|one| several(one.kind, &values))
+            .collect();
         let mut kept = kept.into_iter();
         values.retain(|_| kept.next().unwrap_or(true));
         values.sort_by_key(|one| (one.kind, one.kind.place(&one.value), one.value.clone()));
@@ -273,7 +287,9 @@ impl Facets {
         let named: BTreeMap<String, BTreeSet<String>> =
             serde_json::from_str(text).unwrap_or_default();
         let chosen = named.into_iter().filter_map(|(name, values)| {
-            let kind = FacetKind::ALL.into_iter().find(|kind| kind.name() == name)?;
+            let kind = FacetKind::ALL
+                .into_iter()
+                .find(|kind| kind.name() == name)?;
             (!values.is_empty()).then_some((kind, values))
         });
         Facets {
@@ -294,7 +310,10 @@ mod tests {
     }
 
     fn count(values: &[FacetValue], value: &str) -> Option<usize> {
-        values.iter().find(|one| one.value == value).map(|one| one.count)
+        values
+            .iter()
+            .find(|one| one.value == value)
+            .map(|one| one.count)
     }
 
     #[test]
@@ -321,10 +340,17 @@ mod tests {
         let passing: Vec<bool> = rows.iter().map(|row| facets.admit(row)).collect();
         assert_eq!(passing, [true, false, false]);
         let values = facets.values(all());
-        assert_eq!(count(&values, "right"), Some(1), "of the robustness replies");
+        assert_eq!(
+            count(&values, "right"),
+            Some(1),
+            "of the robustness replies"
+        );
         assert_eq!(count(&values, "sufficiency"), Some(1), "of the wrong ones");
         facets.toggle(Scenario, "sufficiency");
-        assert!(facets.admit(&rows[2]), "values of one facet are alternatives");
+        assert!(
+            facets.admit(&rows[2]),
+            "values of one facet are alternatives"
+        );
         assert_eq!(Facets::from_json(&facets.to_json()), facets);
         facets.clear();
         assert!(facets.is_empty() && facets.admit(&rows[1]));
@@ -342,8 +368,14 @@ mod tests {
         assert_eq!(count(&values, "m"), None);
         facets.toggle(Model, "gone");
         let values = facets.values(rows.iter().map(Vec::as_slice));
-        assert_eq!((count(&values, "gone"), count(&values, "m")), (Some(0), Some(2)));
-        assert_eq!(Facets::from_json("{\"shape\": [\"round\"]}"), Facets::default());
+        assert_eq!(
+            (count(&values, "gone"), count(&values, "m")),
+            (Some(0), Some(2))
+        );
+        assert_eq!(
+            Facets::from_json("{\"shape\": [\"round\"]}"),
+            Facets::default()
+        );
         assert_eq!(Facets::from_json("no json"), Facets::default());
     }
 }

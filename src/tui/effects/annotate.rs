@@ -233,7 +233,9 @@ impl Files {
                 // A history that can't be read is said when its queue is opened.
                 true => annotations.of_run(&run.name).map_or(0, |shelf| {
                     let book = shelf.books.get(&hand);
-                    book.map_or(0, |book| book.annotations().filter(|(_, one)| one.done).count())
+                    book.map_or(0, |book| {
+                        book.annotations().filter(|(_, one)| one.done).count()
+                    })
                 }),
                 false => 0,
             };

@@ -132,7 +132,9 @@ fn build(
     };
     let sources = FindSources {
         dataset: &open.dataset,
-        stored: files.as_ref().map(|(store, annotations)| (store, annotations)),
+        stored: files
+            .as_ref()
+            .map(|(store, annotations)| (store, annotations)),
         run: open.run.as_deref(),
         annotator: &open.annotator,
     };

@@ -65,7 +65,10 @@ pub(super) fn on_label_key(app: &mut App, key: KeyEvent) -> Option<Vec<Effect>> 
     let KeyCode::Char(letter) = key.code else {
         return None;
     };
-    if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
+    if key
+        .modifiers
+        .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
+    {
         return None;
     }
     let label = app.annotate.taxonomy.keyed(letter)?.id.clone();
@@ -80,7 +83,11 @@ pub(super) fn on_label_key(app: &mut App, key: KeyEvent) -> Option<Vec<Effect>> 
 
 /// Changes the annotation of the reply on screen: in the state at once, on disk as soon as the disk can.
 fn change(app: &mut App, change: Change) -> Vec<Effect> {
-    let act = app.annotate.queue.as_ref().and_then(|queue| queue.change(change));
+    let act = app
+        .annotate
+        .queue
+        .as_ref()
+        .and_then(|queue| queue.change(change));
     act.map_or_else(Vec::new, |act| perform(app, act))
 }
 
@@ -251,7 +258,9 @@ pub(super) fn undo(app: &mut App, act: Act) -> Vec<Effect> {
         (true, false) => ", on a reply that this queue does not show".to_owned(),
     };
     let question = crate::tui::widgets::line::one_line(&moved.question_id);
-    app.say(format!("the last change of {question} was {word}{where_to}"));
+    app.say(format!(
+        "the last change of {question} was {word}{where_to}"
+    ));
     if elsewhere && found && app.screen == Screen::Annotate {
         let notice = app.notice.take();
         effects.extend(open(app));
@@ -300,7 +309,11 @@ pub(super) fn toggle_blind(app: &mut App) {
 fn show_instance(app: &mut App) -> Vec<Effect> {
     let found = app.annotate.queue.as_ref().and_then(|queue| {
         let brief = &queue.item()?.brief;
-        Some((brief.dataset_fingerprint.clone(), brief.question_id.clone(), brief.condition))
+        Some((
+            brief.dataset_fingerprint.clone(),
+            brief.question_id.clone(),
+            brief.condition,
+        ))
     });
     let Some((fingerprint, question_id, condition)) = found else {
         return Vec::new();

@@ -30,9 +30,13 @@ pub(super) fn recount(app: &mut App) {
     let fresh = values(app);
     if let Some(Overlay::Facets { selected, values }) = &mut app.overlay {
         // The chosen value stays under the cursor.
-        let here = values.get(*selected).map(|value| (value.kind, value.value.clone()));
+        let here = values
+            .get(*selected)
+            .map(|value| (value.kind, value.value.clone()));
         let found = here.and_then(|(kind, name)| {
-            fresh.iter().position(|value| value.kind == kind && value.value == name)
+            fresh
+                .iter()
+                .position(|value| value.kind == kind && value.value == name)
         });
         *selected = found.unwrap_or(0);
         *values = fresh;
@@ -71,7 +75,9 @@ pub(super) fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
         KeyCode::Home => *selected = 0,
         KeyCode::End => *selected = last,
         KeyCode::Char(' ') | KeyCode::Enter => {
-            let chosen = values.get(*selected).map(|value| (value.kind, value.value.clone()));
+            let chosen = values
+                .get(*selected)
+                .map(|value| (value.kind, value.value.clone()));
             if let (Some((kind, value)), Some(facets)) = (chosen, facets(app)) {
                 facets.toggle(kind, &value);
             }

@@ -161,7 +161,9 @@ fn open_hit(app: &mut App) -> Vec<Effect> {
         app.annotate.queue = None;
         return queue::begin(app, run, Part::Annotator, Some(reply));
     }
-    let position = app.data().and_then(|dataset| dataset.position(&hit.question_id));
+    let position = app
+        .data()
+        .and_then(|dataset| dataset.position(&hit.question_id));
     match position {
         Some(index) => {
             app.browse.choose(index);

@@ -30,7 +30,9 @@ fn this_reply(app: &mut App) -> Vec<Effect> {
         .as_ref()
         .and_then(|state| state.context())
         .and_then(|context| app.replies.shown(context));
-    let stored = shown.filter(|reply| !reply.running()).and_then(|reply| reply.origin.clone());
+    let stored = shown
+        .filter(|reply| !reply.running())
+        .and_then(|reply| reply.origin.clone());
     let Some((run, reply_id)) = stored else {
         let ask = app.keymap.key(Command::Ask);
         app.say(match shown.map(|reply| reply.running()) {
@@ -205,7 +207,10 @@ pub(super) fn on_runs(app: &mut App, result: Result<Vec<RunRow>, String>) {
         };
         let here = at_hand.and_then(|name| runs.iter().position(|run| run.name == *name));
         let offset = usize::from(*purpose == RunUse::Outcomes);
-        let annotated = runs.iter().position(|run| run.done > 0).filter(|_| offset == 0);
+        let annotated = runs
+            .iter()
+            .position(|run| run.done > 0)
+            .filter(|_| offset == 0);
         *selected = here.map(|row| row + offset).or(annotated).unwrap_or(0);
     }
 }

@@ -147,6 +147,11 @@ pub(super) fn footer(app: &App, area: Rect, buffer: &mut Buffer) {
         Some(Overlay::Palette { .. }) => {
             fixed(theme, &["enter run", "up/down choose", "esc close"])
         }
+        Some(Overlay::Runs { .. }) => fixed(theme, &["enter choose", "up/down move", "esc close"]),
+        Some(Overlay::Facets { .. }) => fixed(
+            theme,
+            &["space choose", "c clear", "up/down move", "esc close"],
+        ),
         Some(_) => fixed(theme, &["j k scroll", "space page", "esc close"]),
         None if app.screen == Screen::Browse && app.browse.typing => fixed(
             theme,
@@ -160,6 +165,19 @@ pub(super) fn footer(app: &App, area: Rect, buffer: &mut Buffer) {
         None if app.screen == Screen::Retrieval && app.retrieval.typing => fixed(
             theme,
             &["enter search", "esc leave the line", "ctrl-u clear"],
+        ),
+        None if app.screen == Screen::Find && app.find.typing => fixed(
+            theme,
+            &[
+                "type words",
+                "enter to the list",
+                "up/down choose",
+                "esc back",
+            ],
+        ),
+        None if app.screen == Screen::Annotate && app.annotate.note.is_some() => fixed(
+            theme,
+            &["enter keep the note", "esc drop it", "ctrl-u clear"],
         ),
         None => keys(app, usize::from(row.width)),
     };
@@ -213,13 +231,19 @@ fn fixed(theme: &Theme, hints: &[&str]) -> Vec<Span<'static>> {
 
 /// Commands whose keys stand in the footer before others where not all fit: without them nobody gets far, or
 /// out again. Most needed first.
-const FIRST: [Command; 11] = [
+const FIRST: [Command; 17] = [
     Command::Help,
     Command::Back,
     Command::Leave,
     Command::Open,
     Command::Ask,
     Command::Stop,
+    Command::Done,
+    Command::LabelNote,
+    Command::Undo,
+    Command::Unsure,
+    Command::NextReply,
+    Command::Facets,
     Command::NextScenario,
     Command::LessSignal,
     Command::Retrieval,
@@ -301,7 +325,35 @@ fn matters(app: &App, command: Command) -> bool {
     let context = app.instance.as_ref().and_then(|state| state.context());
     let replied = context.is_some_and(|context| app.replies.shown(context).is_some());
     match command {
-        Command::Open | Command::Filter | Command::Retrieval => app.data().is_some(),
+        Command::Open if app.screen == Screen::Queue => app
+            .annotate
+            .queue
+            .as_ref()
+            .is_some_and(|queue| !queue.shown.is_empty()),
+        Command::Open if app.screen == Screen::Find => !app.find.hits.is_empty(),
+        Command::Open
+        | Command::Filter
+        | Command::Retrieval
+        | Command::Facets
+        | Command::ChooseRun
+        | Command::FindText => app.data().is_some(),
+        Command::Annotate => app.screen != Screen::Instance || replied,
+        Command::Undo => app
+            .annotate
+            .queue
+            .as_ref()
+            .is_some_and(|queue| queue.book.can_undo()),
+        Command::Redo => app
+            .annotate
+            .queue
+            .as_ref()
+            .is_some_and(|queue| queue.book.can_redo()),
+        Command::Adjudicate => app
+            .annotate
+            .queue
+            .as_ref()
+            .is_some_and(|queue| queue.others.len() > 1),
+        Command::ToggleRaw if app.screen == Screen::Annotate => true,
         Command::Ask => !running,
         Command::Stop => running,
         Command::ToggleRaw => replied,
