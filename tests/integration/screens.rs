@@ -28,8 +28,8 @@ use ratatui::layout::Rect;
 use serde_json::json;
 
 /// The explorer without a terminal.
-struct Stage {
-    app: App,
+pub(crate) struct Stage {
+    pub(crate) app: App,
     now: Duration,
 }
 
@@ -49,7 +49,7 @@ impl Stage {
     }
 
     /// With the fixture's dataset and a demo model.
-    fn open(size: (u16, u16), depth: ColorDepth) -> Stage {
+    pub(crate) fn open(size: (u16, u16), depth: ColorDepth) -> Stage {
         let mut stage = Stage::new(size, depth);
         stage.send(Message::Dataset(Ok(fixture())));
         stage.send(Message::Model(Ok(ModelIdentity {
@@ -62,19 +62,19 @@ impl Stage {
         stage
     }
 
-    fn send(&mut self, message: Message) -> Vec<Effect> {
+    pub(crate) fn send(&mut self, message: Message) -> Vec<Effect> {
         update(&mut self.app, message, self.now)
     }
 
     /// Presses keys: names separated by spaces.
-    fn keys(&mut self, names: &str) -> Vec<Effect> {
+    pub(crate) fn keys(&mut self, names: &str) -> Vec<Effect> {
         names
             .split(' ')
             .flat_map(|name| self.send(Message::Key(key(name))))
             .collect()
     }
 
-    fn type_text(&mut self, text: &str) {
+    pub(crate) fn type_text(&mut self, text: &str) {
         for c in text.chars() {
             self.send(Message::Key(KeyEvent::new(
                 KeyCode::Char(c),
@@ -87,7 +87,7 @@ impl Stage {
         self.now += Duration::from_millis(milliseconds);
     }
 
-    fn screen(&mut self) -> String {
+    pub(crate) fn screen(&mut self) -> String {
         self.send(Message::Frame);
         let (width, height) = self.app.size;
         let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
@@ -129,7 +129,7 @@ fn key(name: &str) -> KeyEvent {
 }
 
 /// Four small questions with documents, sub-questions and adversarial versions.
-fn fixture() -> Arc<Dataset> {
+pub(crate) fn fixture() -> Arc<Dataset> {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("demo");
     std::fs::create_dir(&folder).unwrap();

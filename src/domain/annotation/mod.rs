@@ -145,7 +145,7 @@ mod tests {
             assert_ne!(changed.id(), id);
         }
         // Stored annotations name replies by it: another hash would orphan them.
-        assert_eq!(id, "PINNED");
+        assert_eq!(id, "773d87aa454449d1b8e079b1");
     }
 
     #[test]
