@@ -142,6 +142,11 @@ impl Session {
         }
     }
 
+    /// Its home folder.
+    pub(crate) fn home_folder(&self) -> &std::path::Path {
+        self.home.path()
+    }
+
     /// Ends the program as nothing can be caught (SIGKILL) and gives its home folder.
     pub(crate) fn kill(mut self) -> tempfile::TempDir {
         self.child.kill().unwrap();
