@@ -314,9 +314,10 @@ mod tests {
     #[test]
     fn the_words_of_a_query_are_marked_in_a_text() {
         let index = index(&[("", "x")]);
-        let (text, marks) = index.marks("The Sjo\u{308}gren inhibitors, inhibited.", "INHIBITOR sjogren the");
+        let (text, marks) = index.marks("The Sjo\u{308}gren inhibitors inhibited.", "INHIBITOR sjogren the");
         let words: Vec<&str> = marks.iter().map(|mark| &text[mark.clone()]).collect();
-        assert_eq!(words, ["Sjögren", "inhibitors", "inhibited"]);
+        // Not "inhibited", whose stem is another.
+        assert_eq!(words, ["Sjögren", "inhibitors"]);
         assert!(index.marks("", "x").1.is_empty());
     }
 

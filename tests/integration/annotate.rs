@@ -498,8 +498,10 @@ impl Desk {
     }
 
     fn keys(&mut self, names: &str) {
-        let effects = self.stage.keys(names);
-        self.perform(effects);
+        for name in names.split(' ') {
+            let effects = self.stage.keys(name);
+            self.perform(effects);
+        }
     }
 
     fn type_text(&mut self, text: &str) {

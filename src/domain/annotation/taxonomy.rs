@@ -215,7 +215,7 @@ mod tests {
             (head.to_owned() + &entry("a", "1") + &entry("a", "2"), "line 8: the id a stands"),
             (head.to_owned() + &entry("a", "1") + &entry("b", "1"), "both a and b"),
             (head.to_owned() + "[[label]]\nid = \"a\"\nkei = \"1\"\n", "line 5: unknown field `kei`"),
-            ("version = \"1\"".to_owned(), "missing field `name`"),
+            ("version = \"1\"".to_owned(), "there is no field `name`"),
             ("name = \"n\"\nversion = true\n".to_owned(), "line 2: version must be a text"),
             ("name = ".to_owned(), "t.toml, line 1:"),
         ];

@@ -337,7 +337,8 @@ fn matters(app: &App, command: Command) -> bool {
         | Command::Facets
         | Command::ChooseRun
         | Command::FindText => app.data().is_some(),
-        Command::Annotate => app.screen != Screen::Instance || replied,
+        Command::Annotate if app.screen == Screen::Instance => replied,
+        Command::Annotate => app.data().is_some(),
         Command::Undo => app
             .annotate
             .queue
