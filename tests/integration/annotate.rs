@@ -309,13 +309,16 @@ fn annotations_go_out_and_come_in_on_another_machine() {
 
     // Annotations outlive their run.
     finish(place.program(&["runs", "rm", "night", "--yes"]));
-    let (code, out, err) = finish(place.program(&["annotate", "export"]));
-    assert_eq!(code, Some(0), "{err}");
+    let output = place.program(&["annotate", "export"]).output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{err}");
     assert!(
         err.contains("no longer holds the replies of 9 annotations"),
         "{err}"
     );
-    assert!(out.to_string().contains("misinformation_adopted"));
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(out.lines().count(), 9);
+    assert!(out.contains("[\"misinformation_adopted\"]"), "{out}");
 }
 
 #[test]

@@ -91,14 +91,14 @@ pub(in crate::data) fn bring_to(
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have migrated while this one waited for the lock.
     let found = version(&transaction)?;
-    if found > newest {
-        return Err(SchemaFault::Newer(found));
-    }
     let tables: i64 =
         transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let is_new = found == 0 && tables == 0;
     if found < 0 || !(is_new || application(&transaction)? == id) {
         return Err(SchemaFault::Foreign);
+    }
+    if found > newest {
+        return Err(SchemaFault::Newer(found));
     }
     let applied = usize::try_from(found).unwrap_or(0);
     for migration in migrations.iter().skip(applied) {
