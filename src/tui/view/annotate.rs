@@ -27,9 +27,6 @@ const BESIDE: u16 = 70;
 /// From this width of the rest on, documents and reply stand side by side.
 const TWO: u16 = 110;
 
-/// From this height on every label's definition is shown.
-const TALL: u16 = 40;
-
 struct Areas {
     bar: Rect,
     /// What is read; with two panels the reply has one of its own.
@@ -59,7 +56,7 @@ fn areas(app: &App) -> Areas {
             labels,
         };
     }
-    let columns = (width / 4).clamp(34, 58);
+    let columns = (width / 4).clamp(36, 58);
     let labels = Rect {
         x: width - columns,
         width: columns,
@@ -129,7 +126,7 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
     for (at, area) in areas.panels.iter().enumerate() {
         let flow = content(app, at, count, inside(*area).width);
         let name = match (count, at) {
-            (1, _) => "Question, reply, documents",
+            (1, _) => "Question and reply",
             (_, 0) => "Question and documents",
             _ => "Reply",
         };
@@ -139,7 +136,10 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
         }
         let focused = count > 1 && focused(app) == at;
         let next = app.keymap.key(Command::NextDocument);
-        let right = vec![span(theme, format!("{next} next part"), Tone::Faint)];
+        let right = match flow.anchors().len() {
+            0 | 1 => Vec::new(),
+            _ => vec![span(theme, format!("{next} next part"), Tone::Faint)],
+        };
         panel(
             app,
             *area,
@@ -185,6 +185,11 @@ fn title(app: &App, area: Rect, buffer: &mut Buffer) {
         Tone::Faint,
     )];
     bar(app, area, buffer, left, right);
+}
+
+/// Whether documents and reply stand side by side.
+pub fn has_two_panels(app: &App) -> bool {
+    areas(app).panels.len() > 1
 }
 
 /// The content of panel `at` of `count`.
@@ -372,8 +377,12 @@ fn labels_panel(app: &App, area: Rect, buffer: &mut Buffer) {
         _ => "What went wrong",
     };
     let left = vec![span(theme, name, Tone::Title)];
-    let flow = labels(app, area);
     let inner = inside(area);
+    // The definitions are shown where there is room for all of them: the note below must stay in sight.
+    let mut flow = labels(app, inner.width, true);
+    if flow.rows() > usize::from(inner.height) {
+        flow = labels(app, inner.width, false);
+    }
     // The note is at the end: while it is written, the end is in sight.
     let scroll = match app.annotate.note.is_some() {
         true => flow.rows().saturating_sub(usize::from(inner.height)),
@@ -391,14 +400,12 @@ fn labels_panel(app: &App, area: Rect, buffer: &mut Buffer) {
     );
 }
 
-fn labels(app: &App, area: Rect) -> Flow {
-    let inner = inside(area);
-    let mut flow = Flow::new(inner.width);
+fn labels(app: &App, width: u16, definitions: bool) -> Flow {
+    let mut flow = Flow::new(width);
     let Some(queue) = &app.annotate.queue else {
         return flow;
     };
     let annotation = queue.said();
-    let definitions = area.height >= TALL && area.width >= 40;
     let opinions = match queue.part {
         Part::Adjudicator => queue.opinions(),
         Part::Annotator => Vec::new(),

@@ -10,6 +10,7 @@ use crate::tui::app::retrieval::IndexState;
 use crate::tui::app::{App, Notice, Overlay, Screen};
 use crate::tui::command::{COMMANDS, Command};
 use crate::tui::theme::{Theme, Tone};
+use crate::tui::view::annotate;
 use crate::tui::widgets::flow::{Flow, scroll_bar};
 use crate::tui::widgets::line::{both_ends, cut_spans, one_line};
 
@@ -355,6 +356,7 @@ fn matters(app: &App, command: Command) -> bool {
             .as_ref()
             .is_some_and(|queue| queue.others.len() > 1),
         Command::ToggleRaw if app.screen == Screen::Annotate => true,
+        Command::FocusNext if app.screen == Screen::Annotate => annotate::has_two_panels(app),
         Command::Ask => !running,
         Command::Stop => running,
         Command::ToggleRaw => replied,

@@ -143,7 +143,7 @@ struct Columns {
     labels: usize,
 }
 
-fn columns(queue: &Queue, width: usize) -> Columns {
+fn columns(app: &App, queue: &Queue, width: usize) -> Columns {
     let longest = queue
         .items
         .iter()
@@ -153,8 +153,17 @@ fn columns(queue: &Queue, width: usize) -> Columns {
     let outcome = 12;
     let planted = if width >= 70 { 9 } else { 0 };
     let condition = if width >= 96 { 23 } else { 0 };
-    let id = longest.clamp(2, if width >= 110 { 24 } else { 14 });
-    let labels = if width >= 60 { width / 4 } else { 0 };
+    let id = longest.clamp(2, if width >= 110 { 24 } else { 18 });
+    // Only what was said takes room.
+    let said = queue
+        .items
+        .iter()
+        .map(|item| labels_of(app, queue, &item.brief.reply_id));
+    let longest = said.map(|labels| labels.width()).max().unwrap_or(0);
+    let labels = match (longest, width >= 60) {
+        (0, _) | (_, false) => 0,
+        _ => (longest + 2).max(13).min(width / 4),
+    };
     let used = 2 + outcome + planted + condition + id + labels + 4;
     Columns {
         outcome,
@@ -169,7 +178,7 @@ fn columns(queue: &Queue, width: usize) -> Columns {
 fn rows(app: &App, queue: &Queue, buffer: &mut Buffer) {
     let theme = &app.theme;
     let area = list_area(app);
-    let columns = columns(queue, usize::from(area.width));
+    let columns = columns(app, queue, usize::from(area.width));
     let heading = [
         fit("", 2),
         fit("outcome", columns.outcome),
@@ -234,18 +243,7 @@ fn line_of(app: &App, queue: &Queue, at: usize, columns: &Columns) -> Line<'stat
         condition.docs,
         condition.p
     );
-    let labels: Vec<&str> = said.map_or_else(Vec::new, |said| {
-        said.labels
-            .iter()
-            .map(|id| app.annotate.taxonomy.name_of(id))
-            .collect()
-    });
-    let unsure = if said.is_some_and(|said| said.unsure) {
-        "? "
-    } else {
-        ""
-    };
-    let labels = one_line(&format!("{unsure}{}", labels.join(", ")));
+    let labels = labels_of(app, queue, &item.brief.reply_id);
     Line::from(vec![
         span(theme, mark, tone),
         span(theme, fit(&outcome, columns.outcome), outcome_tone),
@@ -261,4 +259,18 @@ fn line_of(app: &App, queue: &Queue, at: usize, columns: &Columns) -> Line<'stat
             Tone::Strong,
         ),
     ])
+}
+
+/// The labels of a reply by name, and whether the person is unsure.
+fn labels_of(app: &App, queue: &Queue, reply_id: &str) -> String {
+    let Some(said) = queue.book.get(reply_id) else {
+        return String::new();
+    };
+    let names = said
+        .labels
+        .iter()
+        .map(|id| app.annotate.taxonomy.name_of(id));
+    let names: Vec<&str> = names.collect();
+    let unsure = if said.unsure { "? " } else { "" };
+    one_line(&format!("{unsure}{}", names.join(", ")))
 }
