@@ -10,4 +10,6 @@ pub mod output;
 pub mod parquet_file;
 pub mod predictions;
 pub mod prompts;
+pub mod recorded;
 pub mod store;
+pub mod talk;

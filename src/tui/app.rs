@@ -15,6 +15,7 @@ use crate::tui::app::input::Input;
 use crate::tui::app::instance::InstanceState;
 use crate::tui::app::reply::Replies;
 use crate::tui::app::retrieval::{IndexState, RetrievalState};
+use crate::tui::app::talk::{Talk, Waiting};
 use crate::tui::keymap::Keymap;
 use crate::tui::theme::Theme;
 use crate::tui::widgets::text::WrapCache;
@@ -28,6 +29,7 @@ pub mod instance;
 pub mod reached;
 pub mod reply;
 pub mod retrieval;
+pub mod talk;
 
 /// What fills the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,6 +46,8 @@ pub enum Screen {
     Annotate,
     /// Full-text search over everything that is open.
     Find,
+    /// A talk: steps of a script with large panels and a caption.
+    Talk,
 }
 
 impl Screen {
@@ -56,6 +60,7 @@ impl Screen {
             Screen::Queue => "queue",
             Screen::Annotate => "annotate",
             Screen::Find => "find",
+            Screen::Talk => "talk",
         }
     }
 }
@@ -208,6 +213,8 @@ pub struct App {
     pub annotate: Annotate,
     /// Full-text search.
     pub find: FindState,
+    /// The talk that is given, if the program was started for one.
+    pub talk: Option<Talk>,
     /// Keys.
     pub keymap: Keymap,
     /// Looks.
@@ -244,6 +251,7 @@ impl App {
             retrieval: RetrievalState::default(),
             annotate: Annotate::default(),
             find: FindState::default(),
+            talk: None,
             keymap,
             theme: Rc::new(theme),
             settings,
@@ -307,6 +315,14 @@ impl App {
 
     /// Whether something on screen changes with time alone.
     pub fn ticking(&self) -> bool {
-        self.replies.running.is_some() || self.retrieval.is_busy()
+        self.replies.running.is_some() || self.retrieval.is_busy() || self.talk_waits()
+    }
+
+    /// Whether a talk goes on by itself after a while.
+    fn talk_waits(&self) -> bool {
+        let talk = self.talk.as_ref().filter(|_| self.screen == Screen::Talk);
+        talk.is_some_and(|talk| {
+            talk.remaining(self.now).is_some() || talk.waiting == Waiting::ToAsk
+        })
     }
 }

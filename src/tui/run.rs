@@ -9,6 +9,7 @@ use crossterm::event::{Event, KeyEventKind};
 use tokio::sync::mpsc;
 
 use crate::domain::annotation::Taxonomy;
+use crate::tui::app::talk::Talk;
 use crate::tui::app::{App, DatasetState, Settings};
 use crate::tui::effects::{Effect, Effects};
 use crate::tui::keyboard::Keyboard;
@@ -90,6 +91,7 @@ fn app_of(setup: &Setup, size: (u16, u16)) -> App {
     };
     let mut app = App::new(settings, keymap, theme, size);
     app.mouse = setup.mouse;
+    app.talk = setup.talk.clone().map(Talk::new);
     app.braille = terminal::has_braille(variable);
     app.annotate.annotator.clone_from(&setup.annotator);
     app.annotate.taxonomy = taxonomy_of(setup, &app.keymap, &mut complaints);

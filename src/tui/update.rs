@@ -20,6 +20,7 @@ mod overlay;
 mod queue;
 mod reply;
 mod retrieval;
+mod talk;
 
 /// Effects to start with, before the first message.
 pub fn start() -> Vec<Effect> {
@@ -45,7 +46,7 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
             }
             Vec::new()
         }
-        Message::Tick => Vec::new(),
+        Message::Tick => talk::tick(app),
         Message::Dataset(result) => on_dataset(app, result),
         Message::Model(Ok(identity)) => {
             app.model = ModelState::Ready(identity);
@@ -68,7 +69,11 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
             question_id,
             records,
         } => reply::on_stored(app, question_id, &records),
-        Message::Reply { ticket, event } => reply::on_event(app, ticket, event),
+        Message::Reply { ticket, event } => {
+            let mut effects = reply::on_event(app, ticket, event);
+            effects.extend(talk::tick(app));
+            effects
+        }
         Message::Index { ticket, event } => retrieval::on_index(app, ticket, event),
         Message::Search { ticket, news } => {
             retrieval::on_search(app, ticket, *news);
@@ -112,7 +117,9 @@ fn on_dataset(
         Ok(dataset) => {
             app.browse.load(&dataset);
             app.dataset = DatasetState::Ready(dataset.clone());
-            vec![Effect::LoadOutcomes { dataset }]
+            let mut effects = vec![Effect::LoadOutcomes { dataset }];
+            effects.extend(talk::begin(app));
+            effects
         }
         Err(problem) => {
             app.dataset = DatasetState::Failed(problem);
@@ -193,6 +200,7 @@ pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         }
         Command::Retrieval => retrieval::open(app),
         Command::FindText => find::open(app),
+        Command::Talk => talk::resume(app),
         _ => match app.screen {
             Screen::Browse => browse::run(app, command),
             Screen::Instance => instance::run(app, command),
@@ -200,6 +208,7 @@ pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
             Screen::Queue => queue::run(app, command),
             Screen::Annotate => annotate::run(app, command),
             Screen::Find => find::run(app, command),
+            Screen::Talk => talk::run(app, command),
         },
     }
 }
