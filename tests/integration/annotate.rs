@@ -839,8 +839,7 @@ fn a_second_annotator_does_not_see_the_first_and_differences_are_decided() {
     assert!(screen.contains("ben: ben's secret"), "{screen}");
     desk.keys("enter");
     assert!(
-        desk.screen()
-            .contains("all 1 replies of this queue are done"),
+        desk.screen().contains("this queue is finished: 1 reply"),
         "{}",
         desk.screen()
     );

@@ -5,6 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use crate::data::store::ReplyRecord;
 use crate::domain::annotation::{Act, Change, Event, Part};
 use crate::domain::context::Condition;
+use crate::domain::text::{count, short};
 use crate::tui::app::annotate::OpenReply;
 use crate::tui::app::input::Input;
 use crate::tui::app::{App, Screen, Ticket};
@@ -217,8 +218,9 @@ fn next_undone(app: &mut App) -> Vec<Effect> {
             let run = queue.run.clone();
             let back = app.keymap.key(Command::Back);
             app.say(format!(
-                "all {done} replies of this queue are done. {back} goes back to it; `medrgb annotate export --run {}` writes them",
-                crate::domain::text::short(&run)
+                "this queue is finished: {}. {back} goes back to it; `medrgb annotate export --run {}` writes what you said",
+                count(done, "reply"),
+                short(&run)
             ));
             Vec::new()
         }

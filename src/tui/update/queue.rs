@@ -133,7 +133,6 @@ pub(super) fn adjudicate(app: &mut App) -> Vec<Effect> {
         Part::Adjudicator => Part::Annotator,
     };
     let run = queue.run.clone();
-    app.screen = Screen::Queue;
     begin(app, run, part, None)
 }
 
