@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
+use unicode_width::UnicodeWidthStr;
+
 use crate::data::annotations::Shelf;
 use crate::data::store::{Brief, ReplyRecord};
 use crate::domain::annotation::{
@@ -141,6 +143,10 @@ pub struct Queue {
     pub pending: usize,
     /// Items whose gold answer and roles were seen before they were done.
     pub seen: HashSet<usize>,
+    /// Columns of the longest id.
+    pub widest_id: usize,
+    /// Shown replies that are done.
+    done: usize,
 }
 
 impl Queue {
@@ -169,7 +175,7 @@ impl Queue {
                 .collect();
             hand.part == Part::Annotator || disputed(said)
         };
-        let items = briefs
+        let items: Vec<Item> = briefs
             .into_iter()
             .filter(in_question)
             .map(|brief| Item {
@@ -194,7 +200,15 @@ impl Queue {
             reading: None,
             pending: 0,
             seen: HashSet::new(),
+            widest_id: 0,
+            done: 0,
         };
+        queue.widest_id = queue
+            .items
+            .iter()
+            .map(|item| item.id.width())
+            .max()
+            .unwrap_or(0);
         queue.narrow();
         queue.selected = queue.next_undone(0).unwrap_or(0);
         queue
@@ -210,6 +224,14 @@ impl Queue {
         self.shown = self.items.iter().enumerate().filter_map(passes).collect();
         let still = chosen.and_then(|at| self.shown.iter().position(|shown| *shown == at));
         self.selected = still.unwrap_or(0);
+        self.count_done();
+    }
+
+    /// Counts once per change: a run may have more replies than a frame has time for.
+    fn count_done(&mut self) {
+        let items = self.shown.iter().filter_map(|at| self.items.get(*at));
+        let done = items.filter(|item| self.book.is_done(&item.brief.reply_id));
+        self.done = done.count();
     }
 
     /// Position of the chosen reply among the items.
@@ -249,9 +271,7 @@ impl Queue {
 
     /// Shown replies that are done, and all that are shown.
     pub fn progress(&self) -> (usize, usize) {
-        let items = self.shown.iter().filter_map(|at| self.items.get(*at));
-        let done = items.filter(|item| self.book.is_done(&item.brief.reply_id));
-        (done.count(), self.shown.len())
+        (self.done, self.shown.len())
     }
 
     /// What the person said of the chosen reply. Who decides begins with the labels on which all agree.
@@ -282,7 +302,9 @@ impl Queue {
 
     /// Takes in an act of the person on this queue.
     pub fn apply(&mut self, event: &Event) -> Option<Moved> {
-        self.book.apply(event)
+        let moved = self.book.apply(event);
+        self.count_done();
+        moved
     }
 
     /// Whether gold answer and roles of an item are hidden.

@@ -144,21 +144,16 @@ struct Columns {
 }
 
 fn columns(app: &App, queue: &Queue, width: usize) -> Columns {
-    let longest = queue
-        .items
-        .iter()
-        .map(|item| item.id.width())
-        .max()
-        .unwrap_or(0);
+    let longest = queue.widest_id;
     let outcome = 12;
     let planted = if width >= 70 { 9 } else { 0 };
     let condition = if width >= 96 { 23 } else { 0 };
     let id = longest.clamp(2, if width >= 110 { 24 } else { 18 });
     // Only what was said takes room.
     let said = queue
-        .items
-        .iter()
-        .map(|item| labels_of(app, queue, &item.brief.reply_id));
+        .book
+        .annotations()
+        .map(|(reply, _)| labels_of(app, queue, reply));
     let longest = said.map(|labels| labels.width()).max().unwrap_or(0);
     let labels = match (longest, width >= 60) {
         (0, _) | (_, false) => 0,
