@@ -376,12 +376,23 @@ fn labels_panel(app: &App, area: Rect, buffer: &mut Buffer) {
         Some(Part::Adjudicator) => "What is right",
         _ => "What went wrong",
     };
-    let left = vec![span(theme, name, Tone::Title)];
+    let mut left = vec![span(theme, name, Tone::Title)];
+    let mut right = Vec::new();
     let inner = inside(area);
     // The definitions are shown where there is room for all of them: the note below must stay in sight.
     let mut flow = labels(app, inner.width, true);
     if flow.rows() > usize::from(inner.height) {
         flow = labels(app, inner.width, false);
+    }
+    if flow.rows() > usize::from(inner.height) {
+        let help = app.keymap.key(Command::Help);
+        right.push(span(theme, format!("{help} all labels"), Tone::Faint));
+        let said = app.annotate.queue.as_ref().map(Queue::said);
+        match said {
+            Some(said) if said.done => left.push(span(theme, "  ✓", Tone::Good)),
+            Some(said) if !said.is_blank() => left.push(span(theme, "  ~", Tone::Warning)),
+            _ => {}
+        }
     }
     // The note is at the end: while it is written, the end is in sight.
     let scroll = match app.annotate.note.is_some() {
@@ -394,7 +405,7 @@ fn labels_panel(app: &App, area: Rect, buffer: &mut Buffer) {
         buffer,
         app.annotate.note.is_some(),
         left,
-        Vec::new(),
+        right,
         &flow,
         scroll,
     );
