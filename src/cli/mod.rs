@@ -1,5 +1,6 @@
 //! The commands: a clap tree and one file per subcommand.
 
+pub mod annotate;
 pub mod ask;
 pub mod audit;
 pub mod chat;
@@ -112,6 +113,12 @@ pub struct ExplorerArgs {
     /// Theme: dark, light, okabe-ito, high-contrast, mono, or one of your own.
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
+    /// Under which name replies are labelled; without it that of the config, else the login name.
+    #[arg(long, value_name = "NAME")]
+    pub annotator: Option<String>,
+    /// Failures of your own to label replies with (TOML).
+    #[arg(long, value_name = "FILE")]
+    pub taxonomy: Option<PathBuf>,
 }
 
 /// The subcommands.
@@ -151,6 +158,8 @@ pub enum Command {
     Import(import::Args),
     /// Write a dataset or a run for other programs.
     Export(export::Args),
+    /// Labels that people gave to replies: list, export, import, agreement. (The explorer gives them: `l`.)
+    Annotate(annotate::Args),
     /// List, fetch and check local models.
     Models(models::Args),
     /// Say what works on this machine.
@@ -238,6 +247,7 @@ fn start(cli: Cli, open_explorer: OpenExplorer) -> Result<(), Failure> {
         Some(Command::Encode(args)) => encode::run(args, &environment),
         Some(Command::Import(args)) => import::run(args, &environment),
         Some(Command::Export(args)) => export::run(args, &environment),
+        Some(Command::Annotate(args)) => annotate::run(args, &environment),
         Some(Command::Models(args)) => models::run(args, &environment),
         Some(Command::Doctor(args)) => doctor::run(args, &environment),
         Some(Command::Config(args)) => config::run(args, &environment),

@@ -1,5 +1,6 @@
 //! Files: dataset folders, prompt folders, saved replies, the run store; other people's files in and out.
 
+pub mod annotations;
 pub mod beir;
 pub mod csv_file;
 pub mod dataset;

@@ -1,10 +1,12 @@
 //! Pure values and rules of the benchmark: no files, no clock, no network, no terminal.
 
+pub mod annotation;
 pub mod answer;
 pub mod compare;
 pub mod context;
 pub mod cost;
 pub mod definition;
+pub mod excerpt;
 pub mod mention;
 pub mod normalize;
 pub mod pace;

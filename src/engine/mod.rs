@@ -5,6 +5,7 @@ pub mod ask;
 pub mod audit;
 pub mod compare;
 pub mod evaluate;
+pub mod find;
 pub mod instance;
 pub mod job;
 pub mod models;

@@ -7,6 +7,7 @@
     clippy::print_stderr
 )]
 
+mod annotate;
 mod ask;
 mod batch;
 mod compare;

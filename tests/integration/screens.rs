@@ -74,7 +74,7 @@ impl Stage {
             .collect()
     }
 
-    pub fn type_text(&mut self, text: &str) {
+    pub(crate) fn type_text(&mut self, text: &str) {
         for c in text.chars() {
             self.send(Message::Key(KeyEvent::new(
                 KeyCode::Char(c),

@@ -62,7 +62,11 @@ pub(super) fn estimate(
         done: done.min(all),
         calls,
         prompt_tokens,
-        cost: Cost::of((calls, prompt_tokens), most, prices(config.models.get(judge))),
+        cost: Cost::of(
+            (calls, prompt_tokens),
+            most,
+            prices(config.models.get(judge)),
+        ),
     }))
 }
 

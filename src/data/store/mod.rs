@@ -20,6 +20,7 @@ use crate::domain::context::{Condition, Context};
 use crate::domain::prompt::Prompt;
 use crate::domain::score::Scores;
 
+mod briefs;
 mod bulk;
 mod contents;
 mod group;
@@ -31,10 +32,11 @@ mod observations;
 mod pages;
 mod raw;
 mod requests;
-mod schema;
+pub(in crate::data) mod schema;
 #[cfg(test)]
-mod tests;
+pub(in crate::data) mod tests;
 
+pub use briefs::{Brief, Which};
 pub use contents::{EntryScores, RunEntry, RunGroup};
 pub use judgements::JudgementRecord;
 pub use lock::{RunLock, logbook};
