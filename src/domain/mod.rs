@@ -1,6 +1,7 @@
 //! Pure values and rules of the benchmark: no files, no clock, no network, no terminal.
 
 pub mod answer;
+pub mod build;
 pub mod compare;
 pub mod context;
 pub mod definition;
