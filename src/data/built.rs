@@ -15,7 +15,6 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -185,18 +184,22 @@ impl BuiltFolder {
         })
     }
 
-    /// Writes a file of question ids and lists, a line each; questions with nothing are left out.
+    /// A file of question ids and lists as it stands there; empty where there is none.
+    ///
+    /// # Errors
+    /// Where the file can't be read.
+    pub fn lists(&self, name: &str) -> Result<Map<String, Value>, BuiltError> {
+        Ok(self.read(name)?.unwrap_or_default())
+    }
+
+    /// Writes a file of question ids and lists, a line each.
     ///
     /// # Errors
     /// Where the file can't be written.
-    pub fn write_lists<T: Serialize>(
-        &self,
-        name: &str,
-        lists: &[(&str, Vec<T>)],
-    ) -> Result<(), BuiltError> {
+    pub fn write_lists(&self, name: &str, lists: &Map<String, Value>) -> Result<(), BuiltError> {
         self.write(name, |out| {
             let mut before = "{\n";
-            for (id, list) in lists.iter().filter(|(_, list)| !list.is_empty()) {
+            for (id, list) in lists {
                 let key = serde_json::to_string(id).map_err(|why| why.to_string())?;
                 write!(out, "{before}{key}: ").map_err(|why| output::reason(&why))?;
                 serde_json::to_writer(&mut *out, list).map_err(|why| why.to_string())?;
@@ -224,22 +227,6 @@ impl BuiltFolder {
         write: impl FnOnce(&mut std::io::BufWriter<&fs::File>) -> Result<(), String>,
     ) -> Result<(), BuiltError> {
         output::write(&self.file(name), write).map_err(|why| BuiltError(why.0))
-    }
-
-    /// Removes files of later stages, whose records no longer belong to what is there now.
-    ///
-    /// # Errors
-    /// Where one can't be removed.
-    pub fn remove(&self, names: &[&str]) -> Result<(), BuiltError> {
-        for name in names {
-            let path = self.file(name);
-            match fs::remove_file(&path) {
-                Ok(()) => {}
-                Err(why) if why.kind() == ErrorKind::NotFound => {}
-                Err(why) => return Err(error(&path, "removed", why)),
-            }
-        }
-        Ok(())
     }
 
     /// The hashes of the files that are there, by name.
@@ -276,12 +263,16 @@ mod tests {
         let path = dir.path().join("set");
         let folder = BuiltFolder::open(&path).unwrap();
         assert_eq!(folder.topics().unwrap(), None);
-        let lists = [("q \"1\"", vec!["a".to_owned(), "b".to_owned()]), ("q2", vec![])];
+        let lists = Map::from_iter([
+            ("q \"1\"".to_owned(), json!(["a", "b"])),
+            ("q2".to_owned(), json!(["c"])),
+        ]);
         folder.write_lists(TOPICS, &lists).unwrap();
         let topics = folder.topics().unwrap().unwrap();
-        assert_eq!(topics.len(), 1);
+        assert_eq!(topics.len(), 2);
         assert_eq!(topics["q \"1\""], ["a", "b"]);
-        folder.write_lists::<String>(TOPICS, &[]).unwrap();
+        assert_eq!(folder.lists(TOPICS).unwrap(), lists);
+        folder.write_lists(TOPICS, &Map::new()).unwrap();
         assert!(folder.topics().unwrap().unwrap().is_empty());
         fs::write(path.join(TOPICS), "{\n]").unwrap();
         let why = folder.topics().unwrap_err().0;

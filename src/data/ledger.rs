@@ -93,7 +93,8 @@ pub struct Pace {
 /// An open ledger; no other process can open it.
 #[derive(Debug)]
 pub struct Ledger {
-    file: File,
+    /// `None` where it is only looked at.
+    file: Option<File>,
     path: PathBuf,
     answers: HashMap<String, Kept>,
     pace: BTreeMap<String, Pace>,
@@ -133,14 +134,10 @@ impl Ledger {
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        let mut ledger = Ledger {
-            file,
-            answers: HashMap::new(),
-            pace: BTreeMap::new(),
-            path: path.clone(),
-        };
-        let whole = ledger.read()?;
-        ledger.file.set_len(whole).map_err(failed)?;
+        let mut ledger = Ledger::empty(path.clone());
+        let whole = ledger.read(&file)?;
+        file.set_len(whole).map_err(failed)?;
+        ledger.file = Some(file);
         if whole == 0 {
             ledger.write(&json!({"ledger": KIND, "schema": SCHEMA}))?;
         }
@@ -153,31 +150,32 @@ impl Ledger {
     /// As [`Ledger::open`], but for the lock.
     pub fn look(folder: &Path) -> Result<Ledger, LedgerError> {
         let path = folder.join(FILE_NAME);
-        let file = match File::open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                let nothing = if cfg!(windows) { "NUL" } else { "/dev/null" };
-                File::open(nothing).map_err(|error| LedgerError(error.to_string()))?
-            }
+        let mut ledger = Ledger::empty(path);
+        match File::open(&ledger.path) {
+            Ok(file) => drop(ledger.read(&file)?),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => {
-                return Err(LedgerError(format!("{} can't be read: {error}", path.display())));
+                let path = ledger.path.display();
+                return Err(LedgerError(format!("{path} can't be read: {error}")));
             }
-        };
-        let mut ledger = Ledger {
-            file,
-            path,
-            answers: HashMap::new(),
-            pace: BTreeMap::new(),
-        };
-        ledger.read()?;
+        }
         Ok(ledger)
     }
 
+    fn empty(path: PathBuf) -> Ledger {
+        Ledger {
+            file: None,
+            path,
+            answers: HashMap::new(),
+            pace: BTreeMap::new(),
+        }
+    }
+
     /// Reads all whole lines; gives where the last of them ends.
-    fn read(&mut self) -> Result<u64, LedgerError> {
+    fn read(&mut self, file: &File) -> Result<u64, LedgerError> {
         let shown = self.path.display().to_string();
         let unreadable = |error: std::io::Error| LedgerError(format!("{shown} can't be read: {error}"));
-        let mut file = self.file.try_clone().map_err(unreadable)?;
+        let mut file = file;
         file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
         let mut reader = BufReader::new(file);
         let (mut whole, mut number, mut line) = (0, 0, Vec::new());
@@ -252,14 +250,17 @@ impl Ledger {
 
     fn write(&mut self, line: &impl Serialize) -> Result<(), LedgerError> {
         let failed = |why: String| LedgerError(format!("{} can't be written: {why}", self.path.display()));
+        let Some(file) = self.file.as_mut() else {
+            return Err(failed("it was opened for reading only".to_owned()));
+        };
         let mut bytes = serde_json::to_vec(line).map_err(|error| failed(error.to_string()))?;
         bytes.push(b'\n');
-        let end = self.file.metadata().map(|meta| meta.len());
-        let written = self.file.write_all(&bytes).and_then(|()| self.file.sync_data());
+        let end = file.metadata().map(|meta| meta.len());
+        let written = file.write_all(&bytes).and_then(|()| file.sync_data());
         written.map_err(|error| {
             // Half a line would spoil the next one.
             if let Ok(end) = end {
-                let _ = self.file.set_len(end);
+                let _ = file.set_len(end);
             }
             failed(error.to_string())
         })

@@ -3,6 +3,7 @@
 
 pub mod ask;
 pub mod audit;
+pub mod build;
 pub mod compare;
 pub mod evaluate;
 pub mod instance;
