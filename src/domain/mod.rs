@@ -12,6 +12,7 @@ pub mod plain;
 pub mod plan;
 pub mod probe;
 pub mod prompt;
+pub mod quality;
 pub mod question;
 pub mod ranking;
 pub mod report;

@@ -10,6 +10,7 @@ pub mod instance;
 pub mod job;
 pub mod models;
 pub mod probe;
+pub mod quality;
 pub mod rescore;
 pub mod search;
 pub mod survey;

@@ -114,11 +114,7 @@ pub fn why_not_alone(question: &str) -> Option<String> {
             "\"{phrase}\" points at something outside the sub-question"
         ));
     }
-    let words: Vec<String> = question
-        .split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '-'))
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect();
+    let words: Vec<String> = words(question).collect();
     let mut named = false;
     for (at, word) in words.iter().enumerate() {
         let leans = PRONOUNS.contains(&word.as_str()) || DEMONSTRATIVES.contains(&word.as_str());
@@ -130,6 +126,21 @@ pub fn why_not_alone(question: &str) -> Option<String> {
         named |= !leans && !LIGHT.contains(&word.as_str());
     }
     (!named).then(|| "it names no thing that it asks about".to_owned())
+}
+
+/// The words of a text in lower case.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    text.split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '-'))
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+}
+
+/// The words of a text that name things, in lower case: no grammar, no pronouns, no "effect" and its like.
+pub fn content_words(text: &str) -> impl Iterator<Item = String> {
+    words(text).filter(|word| {
+        let word = word.as_str();
+        !(LIGHT.contains(&word) || PRONOUNS.contains(&word) || DEMONSTRATIVES.contains(&word))
+    })
 }
 
 /// The phrase that points outside, if there is one.

@@ -13,7 +13,7 @@ mod read;
 use serde::{Deserialize, Serialize};
 
 pub use alike::alike;
-pub use alone::why_not_alone;
+pub use alone::{content_words, why_not_alone};
 pub use checks::{adversarial, sub_question};
 pub use edit::{EditSize, apply, sentences, stating};
 pub use markers::leaked;
