@@ -87,7 +87,12 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         .and_then(|name| environment.config.models.get(name));
     let cost = Cost::of(totals(&audit), room.max_tokens, price);
     let quality = match args.quality {
-        true => Some(quality::of(&dataset, &questions, args.encoder.as_deref(), environment)?),
+        true => Some(quality::of(
+            &dataset,
+            &questions,
+            args.encoder.as_deref(),
+            environment,
+        )?),
         false => None,
     };
     if args.json {

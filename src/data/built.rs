@@ -165,7 +165,11 @@ impl BuiltFolder {
         };
         serde_json::from_slice(&bytes).map(Some).map_err(|why| {
             let place = format!("line {}: {}", why.line(), json_reason(&why));
-            error(&path, "read", format!("{place}; run the stage again to write it anew"))
+            error(
+                &path,
+                "read",
+                format!("{place}; run the stage again to write it anew"),
+            )
         })
     }
 
@@ -206,7 +210,8 @@ impl BuiltFolder {
                 before = ",\n";
             }
             let end = if before == "{\n" { "{}\n" } else { "\n}\n" };
-            out.write_all(end.as_bytes()).map_err(|why| output::reason(&why))
+            out.write_all(end.as_bytes())
+                .map_err(|why| output::reason(&why))
         })
     }
 
@@ -295,7 +300,9 @@ mod tests {
             answer: 'B',
             extra: Map::from_iter([("dataset".to_owned(), json!("x"))]),
         };
-        folder.write_questions(std::slice::from_ref(&question)).unwrap();
+        folder
+            .write_questions(std::slice::from_ref(&question))
+            .unwrap();
         assert_eq!(folder.questions().unwrap().unwrap(), [question]);
         assert!(folder.dataset().unwrap().is_none());
         assert_eq!(folder.hashes().unwrap().len(), 1);

@@ -116,7 +116,10 @@ impl Ledger {
     pub fn open(folder: &Path) -> Result<Ledger, LedgerError> {
         let path = folder.join(FILE_NAME);
         let failed = |error: std::io::Error| {
-            LedgerError(format!("the ledger {} can't be used: {error}", path.display()))
+            LedgerError(format!(
+                "the ledger {} can't be used: {error}",
+                path.display()
+            ))
         };
         let file = OpenOptions::new()
             .create(true)
@@ -174,7 +177,8 @@ impl Ledger {
     /// Reads all whole lines; gives where the last of them ends.
     fn read(&mut self, file: &File) -> Result<u64, LedgerError> {
         let shown = self.path.display().to_string();
-        let unreadable = |error: std::io::Error| LedgerError(format!("{shown} can't be read: {error}"));
+        let unreadable =
+            |error: std::io::Error| LedgerError(format!("{shown} can't be read: {error}"));
         let mut file = file;
         file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
         let mut reader = BufReader::new(file);
@@ -249,7 +253,8 @@ impl Ledger {
     }
 
     fn write(&mut self, line: &impl Serialize) -> Result<(), LedgerError> {
-        let failed = |why: String| LedgerError(format!("{} can't be written: {why}", self.path.display()));
+        let failed =
+            |why: String| LedgerError(format!("{} can't be written: {why}", self.path.display()));
         let Some(file) = self.file.as_mut() else {
             return Err(failed("it was opened for reading only".to_owned()));
         };
@@ -323,14 +328,22 @@ mod tests {
             ..entry("topics", "q2", "b")
         };
         ledger.append(failed).unwrap();
-        assert!(Ledger::open(dir.path()).unwrap_err().0.contains("another process"));
+        assert!(
+            Ledger::open(dir.path())
+                .unwrap_err()
+                .0
+                .contains("another process")
+        );
         drop(ledger);
         let path = dir.path().join(FILE_NAME);
         let whole = std::fs::read(&path).unwrap();
         let mut cut = whole.clone();
         cut.extend_from_slice(b"{\"kind\":\"call\",\"sta");
         std::fs::write(&path, cut).unwrap();
-        assert_eq!(Ledger::look(dir.path()).unwrap().answer("a"), Some(&json!({"text": "a"})));
+        assert_eq!(
+            Ledger::look(dir.path()).unwrap().answer("a"),
+            Some(&json!({"text": "a"}))
+        );
         let mut ledger = Ledger::open(dir.path()).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), whole);
         assert_eq!(ledger.answer("a"), Some(&json!({"text": "a"})));

@@ -71,7 +71,9 @@ pub struct Pair<'a> {
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.fold((0.0, 0_usize), |(sum, count), value| (sum + value, count + 1));
+    let (sum, count) = values.fold((0.0, 0_usize), |(sum, count), value| {
+        (sum + value, count + 1)
+    });
     (count > 0).then(|| sum / count as f64)
 }
 
@@ -119,14 +121,26 @@ fn p_value(statistic: f64, kinds: usize) -> Option<f64> {
 fn largest_option(questions: &[&Question], of: impl Fn(&Question, &str) -> usize) -> OptionRule {
     let mut right = Vec::new();
     let mut by_chance = Vec::new();
-    for question in questions.iter().filter(|question| !question.is_yes_no_maybe()) {
-        let values: Vec<usize> = question.options.iter().map(|option| of(question, &option.text)).collect();
-        let Some(most) = values.iter().max() else { continue };
+    for question in questions
+        .iter()
+        .filter(|question| !question.is_yes_no_maybe())
+    {
+        let values: Vec<usize> = question
+            .options
+            .iter()
+            .map(|option| of(question, &option.text))
+            .collect();
+        let Some(most) = values.iter().max() else {
+            continue;
+        };
         let best = values.iter().filter(|value| *value == most).count();
         if best == values.len() {
             continue;
         }
-        let gold = question.options.iter().position(|option| option.letter == question.answer);
+        let gold = question
+            .options
+            .iter()
+            .position(|option| option.letter == question.answer);
         let hit = gold.is_some_and(|at| values[at] == *most);
         right.push(if hit { 1.0 / best as f64 } else { 0.0 });
         by_chance.push(chance(question));
@@ -154,13 +168,19 @@ pub fn mentioned_option<'a>(
         }
         let wanted = Searchable::new(text);
         let texts = documents(question);
-        texts.iter().filter(|document| Searchable::new(document).mentions(&wanted)).count()
+        texts
+            .iter()
+            .filter(|document| Searchable::new(document).mentions(&wanted))
+            .count()
     })
 }
 
 /// The share of a question's content words that stand in a document; `None` for a question without any.
 pub fn overlap(question: &HashSet<String>, document: &HashSet<String>) -> Option<f64> {
-    let shared = question.iter().filter(|word| document.contains(*word)).count();
+    let shared = question
+        .iter()
+        .filter(|word| document.contains(*word))
+        .count();
     (!question.is_empty()).then(|| shared as f64 / question.len() as f64)
 }
 
@@ -174,7 +194,10 @@ pub fn lengths(pairs: &[Pair<'_>]) -> Lengths {
     let words = |text: &str| text.split_whitespace().count() as f64;
     let share = |test: &dyn Fn(usize, usize) -> bool| {
         mean(pairs.iter().map(|pair| {
-            let (old, new) = (pair.original.chars().count(), pair.adversarial.chars().count());
+            let (old, new) = (
+                pair.original.chars().count(),
+                pair.adversarial.chars().count(),
+            );
             f64::from(u8::from(test(old, new)))
         }))
     };
@@ -217,7 +240,9 @@ mod tests {
 
     #[test]
     fn uneven_letters_are_seen() {
-        let all: Vec<Question> = (0..40).map(|_| question(&["a", "b", "c", "d"], 'C')).collect();
+        let all: Vec<Question> = (0..40)
+            .map(|_| question(&["a", "b", "c", "d"], 'C'))
+            .collect();
         let yes = question(&["yes", "no"], 'A');
         let mut refs: Vec<&Question> = all.iter().collect();
         refs.push(&yes);
@@ -226,7 +251,10 @@ mod tests {
         assert!(close(found.most_frequent, 1.0) && close(found.by_chance, 0.25));
         assert!(found.p_value.unwrap() < 1e-6);
         // χ² = 1 with one degree of freedom: p = 0.3173.
-        let two: Vec<Question> = "ABBB".chars().map(|letter| question(&["x", "y z"], letter)).collect();
+        let two: Vec<Question> = "ABBB"
+            .chars()
+            .map(|letter| question(&["x", "y z"], letter))
+            .collect();
         let found = positions(&two.iter().collect::<Vec<_>>());
         assert!((found.p_value.unwrap() - 0.317_310_5).abs() < 1e-6);
         assert_eq!(positions(&[]).p_value, None);
@@ -241,7 +269,9 @@ mod tests {
         assert_eq!(rule.questions, 2);
         assert!(close(rule.right, 0.75));
         assert!(close(rule.by_chance, (0.5 + 1.0 / 3.0) / 2.0));
-        let rule = mentioned_option(&[&one], |_| vec!["A short text.", "Short.", "A long answer."]);
+        let rule = mentioned_option(&[&one], |_| {
+            vec!["A short text.", "Short.", "A long answer."]
+        });
         assert!(close(rule.right, 0.0));
     }
 
@@ -256,7 +286,10 @@ mod tests {
         let found = lengths(&[pair("one two more"), pair("one"), pair("two one")]);
         assert!(close(found.longer, 1.0 / 3.0) && close(found.shorter, 1.0 / 3.0));
         assert!(close(found.adversarial_words, 2.0) && close(found.planted_answer_words, 2.0));
-        let (asked, text) = (words_of("Does iron raise ferritin?"), words_of("Ferritin falls."));
+        let (asked, text) = (
+            words_of("Does iron raise ferritin?"),
+            words_of("Ferritin falls."),
+        );
         assert!(close(overlap(&asked, &text), 1.0 / 3.0));
         assert_eq!(overlap(&words_of("What is it?"), &text), None);
     }

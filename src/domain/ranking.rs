@@ -79,7 +79,9 @@ pub fn average_precision(ranked: &[bool], relevant_total: usize) -> Option<f64> 
 /// relevant ones stand first, 0.5 for a random order. Of `total` documents the list holds the best; those that it lacks
 /// tie behind it. `None` where all or none are relevant.
 pub fn auc(ranked: &[bool], relevant_total: usize, total: usize) -> Option<f64> {
-    let others = total.checked_sub(relevant_total).filter(|others| *others > 0)?;
+    let others = total
+        .checked_sub(relevant_total)
+        .filter(|others| *others > 0)?;
     if relevant_total == 0 {
         return None;
     }
@@ -195,6 +197,18 @@ mod tests {
     use proptest::prelude::*;
 
     const LIST: [bool; 6] = [false, true, false, true, false, false];
+
+    #[test]
+    fn the_area_is_the_share_of_pairs_in_order() {
+        // Two relevant documents, four others; the first stands above three of them, the second above two.
+        assert_eq!(auc(&LIST, 2, 6), Some(5.0 / 8.0));
+        // One that was not found ties with those that were not found either.
+        assert_eq!(auc(&[true, false], 2, 6), Some((4.0 + 1.5) / 8.0));
+        assert_eq!(auc(&[], 2, 6), Some(0.5));
+        assert_eq!((auc(&[], 0, 6), auc(&[], 6, 6)), (None, None));
+        assert_eq!(auc_of(&[1.0, 2.0], &[1.0, 0.0]), Some(3.5 / 4.0));
+        assert_eq!(auc_of(&[], &[1.0]), None);
+    }
 
     #[test]
     fn by_hand() {

@@ -78,10 +78,16 @@ pub struct Quality {
 
 /// Looks at the questions at these positions.
 pub fn quality(dataset: &Dataset, at: &[usize]) -> Quality {
-    let questions: Vec<&Question> = at.iter().filter_map(|&at| dataset.questions.get(at)).collect();
+    let questions: Vec<&Question> = at
+        .iter()
+        .filter_map(|&at| dataset.questions.get(at))
+        .collect();
     let texts = |question: &Question| -> Vec<&str> {
         let signal = dataset.pools(&question.id).signal;
-        signal.iter().map(|document| document.content.as_str()).collect()
+        signal
+            .iter()
+            .map(|document| document.content.as_str())
+            .collect()
     };
     let pairs = pairs(dataset, &questions);
     let ratios: Vec<f64> = pairs
@@ -106,7 +112,8 @@ pub fn quality(dataset: &Dataset, at: &[usize]) -> Quality {
 impl Quality {
     /// Adds what a retriever gets; says so where it is too much.
     pub fn add(&mut self, retrieval: Retrieval) {
-        let easy = retrieval.questions >= LEAST_QUESTIONS && retrieval.auc.is_some_and(|auc| auc >= TOO_EASY);
+        let easy = retrieval.questions >= LEAST_QUESTIONS
+            && retrieval.auc.is_some_and(|auc| auc >= TOO_EASY);
         if easy {
             self.gameable.push(format!(
                 "{} alone tells signal from noise: a signal document ranks above another one in {:.1} % of all pairs",
@@ -123,8 +130,14 @@ fn pairs<'a>(dataset: &'a Dataset, questions: &[&Question]) -> Vec<Pair<'a>> {
     for question in questions {
         let pools = dataset.pools(&question.id);
         for version in pools.counterfactuals {
-            let original = pools.signal.iter().find(|document| document.id == version.original_id);
-            let sub = pools.sub_questions.iter().find(|sub| sub.doc_id == version.original_id);
+            let original = pools
+                .signal
+                .iter()
+                .find(|document| document.id == version.original_id);
+            let sub = pools
+                .sub_questions
+                .iter()
+                .find(|sub| sub.doc_id == version.original_id);
             pairs.extend(original.map(|original| Pair {
                 original: &original.content,
                 adversarial: &version.edited_document,
@@ -150,14 +163,18 @@ fn lexical_overlap(dataset: &Dataset, questions: &[&Question]) -> Overlap {
         for (at, (_, owners)) in documents.iter().enumerate() {
             let own = owners.contains(&question.id.as_str());
             let looked_at = own || at % step == number % step;
-            let Some(share) = looked_at.then(|| overlap(&asked, &words[at])).flatten() else { continue };
+            let Some(share) = looked_at.then(|| overlap(&asked, &words[at])).flatten() else {
+                continue;
+            };
             match own {
                 true => signal.push(share),
                 false => noise.push(share),
             }
         }
     }
-    let mean = |values: &[f64]| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+    let mean = |values: &[f64]| {
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
     Overlap {
         signal: mean(&signal),
         noise: mean(&noise),
@@ -180,7 +197,9 @@ pub fn retrieval(
     let total = dataset.documents().len();
     let (mut at_r, mut at_10, mut areas) = (Vec::new(), Vec::new(), Vec::new());
     for (number, &position) in at.iter().enumerate() {
-        let Some(question) = dataset.questions.get(position) else { continue };
+        let Some(question) = dataset.questions.get(position) else {
+            continue;
+        };
         let signal: HashSet<&str> = dataset
             .pools(&question.id)
             .signal
@@ -189,14 +208,20 @@ pub fn retrieval(
             .collect();
         if !signal.is_empty() {
             let found = search.search(&question.text, method, total.min(DEPTH))?;
-            let ranked: Vec<bool> = found.hits.iter().map(|hit| signal.contains(hit.id.as_str())).collect();
+            let ranked: Vec<bool> = found
+                .hits
+                .iter()
+                .map(|hit| signal.contains(hit.id.as_str()))
+                .collect();
             at_r.extend(recall(&ranked, signal.len(), signal.len()));
             at_10.extend(recall(&ranked, signal.len(), 10));
             areas.extend(auc(&ranked, signal.len(), total));
         }
         progress(number + 1);
     }
-    let mean = |values: &[f64]| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+    let mean = |values: &[f64]| {
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
     Ok(Retrieval {
         retriever: name.to_owned(),
         questions: at_r.len(),
@@ -211,7 +236,8 @@ fn said(quality: &Quality) -> Vec<String> {
     let mut said = Vec::new();
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let letters = &quality.answer_position;
-    if let (Some(share), Some(chance), Some(p)) = (letters.most_frequent, letters.by_chance, letters.p_value)
+    if let (Some(share), Some(chance), Some(p)) =
+        (letters.most_frequent, letters.by_chance, letters.p_value)
         && letters.questions >= LEAST_QUESTIONS
         && p < 0.01
     {
@@ -223,7 +249,10 @@ fn said(quality: &Quality) -> Vec<String> {
     }
     for (rule, words) in [
         (&quality.longest_option, "the longest option"),
-        (&quality.most_mentioned_option, "the option that most signal documents mention"),
+        (
+            &quality.most_mentioned_option,
+            "the option that most signal documents mention",
+        ),
     ] {
         if let (Some(right), Some(chance)) = (rule.right, rule.by_chance)
             && rule.questions >= LEAST_QUESTIONS
@@ -237,8 +266,13 @@ fn said(quality: &Quality) -> Vec<String> {
             ));
         }
     }
-    for (share, word) in [(quality.lengths.longer, "longer"), (quality.lengths.shorter, "shorter")] {
-        if let Some(share) = share.filter(|share| *share >= ONE_SIDED && quality.lengths.pairs >= LEAST_QUESTIONS) {
+    for (share, word) in [
+        (quality.lengths.longer, "longer"),
+        (quality.lengths.shorter, "shorter"),
+    ] {
+        if let Some(share) =
+            share.filter(|share| *share >= ONE_SIDED && quality.lengths.pairs >= LEAST_QUESTIONS)
+        {
             said.push(format!(
                 "{} of the adversarial versions are {word} than their originals",
                 percent(share)
@@ -263,15 +297,25 @@ mod tests {
             lines += &format!(
                 "{{\"question_id\":\"{id}\",\"question\":\"What does enzyme{number} split?\",\"options\":{{\"A\":\"short\",\"B\":\"the much longer one {number}\"}},\"answer\":\"B\"}}\n"
             );
-            let text = format!("Enzyme{number} splits sugar{number}. It is the much longer one {number}.");
-            signal.insert(id.clone(), serde_json::json!([{"id": format!("d{number}"), "content": text}]));
+            let text =
+                format!("Enzyme{number} splits sugar{number}. It is the much longer one {number}.");
+            signal.insert(
+                id.clone(),
+                serde_json::json!([{"id": format!("d{number}"), "content": text}]),
+            );
             let edit = format!("{text} Really.");
             edits.insert(id, serde_json::json!([{"original_id": format!("d{number}"), "new_answer": "fat", "edited_document": edit}]));
         }
         let write = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
         write("qa.jsonl", lines);
-        write("signal_docs.json", serde_json::Value::Object(signal).to_string());
-        write("counterfactual_docs.json", serde_json::Value::Object(edits).to_string());
+        write(
+            "signal_docs.json",
+            serde_json::Value::Object(signal).to_string(),
+        );
+        write(
+            "counterfactual_docs.json",
+            serde_json::Value::Object(edits).to_string(),
+        );
         Dataset::open(folder).unwrap()
     }
 
@@ -294,9 +338,13 @@ mod tests {
                 content: document.content.clone(),
             })
             .collect();
-        let search = Retriever::build_lexical(corpus, &mut |_| std::ops::ControlFlow::Continue(())).unwrap();
+        let search =
+            Retriever::build_lexical(corpus, &mut |_| std::ops::ControlFlow::Continue(())).unwrap();
         let got = retrieval(&dataset, &all, &*search, Method::Bm25, "bm25", &mut |_| {}).unwrap();
-        assert_eq!((got.questions, got.recall_at_r, got.auc), (30, Some(1.0), Some(1.0)));
+        assert_eq!(
+            (got.questions, got.recall_at_r, got.auc),
+            (30, Some(1.0), Some(1.0))
+        );
         found.add(got);
         assert!(found.gameable.last().unwrap().starts_with("bm25 alone"));
     }

@@ -9,6 +9,8 @@
 
 mod ask;
 mod batch;
+mod build;
+mod build_web;
 mod compare;
 mod compose;
 mod embedded;

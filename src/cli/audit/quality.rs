@@ -42,14 +42,23 @@ pub(super) fn of(
 
 /// For reading.
 pub(super) fn text(quality: &Quality) -> String {
-    let mut out = format!("\nquality: what simple rules get from {} questions\n", quality.questions);
-    let share = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{:.1} %", value * 100.0));
+    let mut out = format!(
+        "\nquality: what simple rules get from {} questions\n",
+        quality.questions
+    );
+    let share = |value: Option<f64>| {
+        value.map_or("-".to_owned(), |value| format!("{:.1} %", value * 100.0))
+    };
     let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
     let mut row = |name: &str, text: String| {
         let _ = writeln!(out, "  {name:<34} {text}");
     };
     let letters = &quality.answer_position;
-    let counts: Vec<String> = letters.letters.iter().map(|(letter, count)| format!("{letter} {count}")).collect();
+    let counts: Vec<String> = letters
+        .letters
+        .iter()
+        .map(|(letter, count)| format!("{letter} {count}"))
+        .collect();
     row(
         "right answers by letter",
         format!(
@@ -69,7 +78,10 @@ pub(super) fn text(quality: &Quality) -> String {
         )
     };
     row("the longest option is right", rule(&quality.longest_option));
-    row("the option most mentioned is right", rule(&quality.most_mentioned_option));
+    row(
+        "the option most mentioned is right",
+        rule(&quality.most_mentioned_option),
+    );
     let overlap = &quality.lexical_overlap;
     row(
         "question's words in documents",

@@ -24,7 +24,8 @@ use crate::domain::question::Question;
 use crate::domain::text::{clean, count, short};
 use crate::engine::build::web::{Engine, Web, WebSettings};
 use crate::engine::build::{
-    Build, BuildError, Done, IndexSource, Settings, Stage, StagePlan, plan, run as run_stage, validate,
+    Build, BuildError, Done, IndexSource, Settings, Stage, StagePlan, plan, run as run_stage,
+    validate,
 };
 use crate::model::http::Secret;
 
@@ -238,16 +239,26 @@ fn stages(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Resu
     }
     say_model(&build);
     let done = run_all(&build, stages)?;
-    let report = &done.iter().map(|one| show::stage_json(one)).collect::<Vec<Value>>();
+    let report = &done
+        .iter()
+        .map(|one| show::stage_json(one))
+        .collect::<Vec<Value>>();
     let checked = match stages.contains(&Stage::Adversarial) {
-        true => build.folder.dataset().map_err(Failure::failed)?.map(|set| validate(&set)),
+        true => build
+            .folder
+            .dataset()
+            .map_err(Failure::failed)?
+            .map(|set| validate(&set)),
         false => None,
     };
     let out = build.folder.path().display();
     match args.json {
-        true => say_json(&json!({"out": build.folder.path(), "stages": report, "validate": checked}))?,
+        true => {
+            say_json(&json!({"out": build.folder.path(), "stages": report, "validate": checked}))?
+        }
         false => {
-            done.iter().try_for_each(|one| write_out(&show::stage(one)))?;
+            done.iter()
+                .try_for_each(|one| write_out(&show::stage(one)))?;
             if let Some(found) = &checked {
                 write_out(&format!("\n{}", show::validation(&out.to_string(), found)))?;
             }
@@ -269,7 +280,9 @@ fn verdict(done: &[Done], out: &str) -> Result<(), Failure> {
         }
         if made == 0 {
             let mut losses = one.report.losses(|report| &report.failed);
-            let first = losses.next().or_else(|| one.report.losses(|report| &report.dropped).next());
+            let first = losses
+                .next()
+                .or_else(|| one.report.losses(|report| &report.dropped).next());
             let why = first.map_or(String::new(), |(id, loss)| {
                 format!("; the first: question {}: {}", short(id), loss.reason)
             });
@@ -306,12 +319,20 @@ fn say_model(build: &Build) {
     if let Some(model) = &build.model
         && let Some(caution) = &model.identity().caution
     {
-        note(&format!("caution: {}: {}", clean(&model.identity().name), clean(caution)));
+        note(&format!(
+            "caution: {}: {}",
+            clean(&model.identity().name),
+            clean(caution)
+        ));
     }
 }
 
 /// Everything that the stages need; fails before anything is asked.
-fn prepare(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Result<Build, Failure> {
+fn prepare(
+    args: &StageArgs,
+    stages: &[Stage],
+    environment: &Environment,
+) -> Result<Build, Failure> {
     let look = args.plan;
     let folder = match look {
         true => BuiltFolder::look(&args.out),

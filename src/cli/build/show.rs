@@ -45,7 +45,10 @@ pub(super) fn plan_json(build: &Build, plans: &[StagePlan], price: Option<&Model
 
 /// The plan for reading.
 pub(super) fn plan(build: &Build, plans: &[StagePlan], price: Option<&ModelConfig>) -> String {
-    let model = build.model.as_ref().map(|model| model.identity().name.clone());
+    let model = build
+        .model
+        .as_ref()
+        .map(|model| model.identity().name.clone());
     let mut out = format!(
         "{} of {}, model {}, into {}\n\n{:<15} {:>8} {:>9} {:>8} {:>8} {:>12} {:>12}\n",
         count(build.work.len(), "question"),
@@ -157,7 +160,10 @@ fn write_losses<'a>(
             true => String::new(),
             false => format!(", {}", loss.item),
         };
-        let text = collapse(&clean(&format!("{what}: question {id}{item}: {}", loss.reason)));
+        let text = collapse(&clean(&format!(
+            "{what}: question {id}{item}: {}",
+            loss.reason
+        )));
         let _ = writeln!(out, "    {}", shortened(&text, LONGEST_REASON));
     }
     if more > 0 {
@@ -187,14 +193,21 @@ pub(super) fn validation(name: &str, found: &Validation) -> String {
         );
     }
     for kind in IssueKind::ALL {
-        let Some(number) = found.kinds.get(&kind) else { continue };
+        let Some(number) = found.kinds.get(&kind) else {
+            continue;
+        };
         let level = match kind.level() {
             Level::Error => "error",
             Level::Warning => "warning",
             Level::Notice => "notice",
         };
         let _ = writeln!(out, "\n{level:<8} {number:>5}  {}", kind.words());
-        for issue in found.issues.iter().filter(|issue| issue.kind == kind).take(SHOWN) {
+        for issue in found
+            .issues
+            .iter()
+            .filter(|issue| issue.kind == kind)
+            .take(SHOWN)
+        {
             let place = match (issue.question_id.as_str(), issue.document.as_str()) {
                 ("", _) => String::new(),
                 (question, "") => format!("question {question}: "),

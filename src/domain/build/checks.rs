@@ -49,7 +49,10 @@ pub fn sub_question(title: &str, content: &str, question: &str, answer: &str) ->
     if is_telling(answer) && Searchable::new(title).mentions(&wanted) {
         add(
             IssueKind::AnswerInTitle,
-            format!("the document's title \"{}\" states the answer \"{shown}\"", short(title)),
+            format!(
+                "the document's title \"{}\" states the answer \"{shown}\"",
+                short(title)
+            ),
         );
     }
     issues
@@ -57,12 +60,7 @@ pub fn sub_question(title: &str, content: &str, question: &str, answer: &str) ->
 
 /// What is wrong with an adversarial version of a document: `truth` is the true answer to the document's
 /// sub-question, `None` where it has none.
-pub fn adversarial(
-    original: &str,
-    truth: Option<&str>,
-    planted: &str,
-    edited: &str,
-) -> Vec<Issue> {
+pub fn adversarial(original: &str, truth: Option<&str>, planted: &str, edited: &str) -> Vec<Issue> {
     let mut issues = Vec::new();
     let mut add = |kind, detail: String| issues.push(Issue::new(kind, detail));
     let (before, after) = (Searchable::new(original), Searchable::new(edited));
@@ -176,23 +174,33 @@ mod tests {
 
     #[test]
     fn every_rule_for_sub_questions_is_seen() {
-        let of = |title: &str, asked: &str, answer: &str| kinds(&sub_question(title, TEXT, asked, answer));
+        let of = |title: &str, asked: &str, answer: &str| {
+            kinds(&sub_question(title, TEXT, asked, answer))
+        };
         let asked = "Which vitamin does the liver store?";
         assert_eq!(of("", asked, "vitamin K"), [IssueKind::AnswerNotInDocument]);
         assert_eq!(of("", asked, "yes"), [IssueKind::AnswerSaysNothing]);
-        assert_eq!(of("", "What does it store?", "vitamin A"), [IssueKind::QuestionNotAlone]);
+        assert_eq!(
+            of("", "What does it store?", "vitamin A"),
+            [IssueKind::QuestionNotAlone]
+        );
         assert_eq!(
             of("", "Does the liver store vitamin A?", "vitamin A"),
             [IssueKind::QuestionGivesAnswer]
         );
-        assert_eq!(of("On vitamin A", asked, "vitamin A"), [IssueKind::AnswerInTitle]);
+        assert_eq!(
+            of("On vitamin A", asked, "vitamin A"),
+            [IssueKind::AnswerInTitle]
+        );
         let long = "It takes up retinol from the blood after a meal, and gives it back";
         assert_eq!(of("", asked, long), [IssueKind::LongAnswer]);
     }
 
     #[test]
     fn every_rule_for_adversarial_versions_is_seen() {
-        let of = |planted: &str, edited: &str| kinds(&adversarial(TEXT, Some("vitamin A"), planted, edited));
+        let of = |planted: &str, edited: &str| {
+            kinds(&adversarial(TEXT, Some("vitamin A"), planted, edited))
+        };
         let good = TEXT.replace("vitamin A", "vitamin K");
         assert_eq!(of("vitamin K", &good), []);
         assert_eq!(
@@ -207,10 +215,16 @@ mod tests {
             of("vitamin K", &TEXT.replace("vitamin A", "zinc")),
             [IssueKind::PlantedMissing]
         );
-        assert_eq!(of("Vitamin  A.", &good), [IssueKind::PlantedMissing, IssueKind::PlantedIsTrue]);
+        assert_eq!(
+            of("Vitamin  A.", &good),
+            [IssueKind::PlantedMissing, IssueKind::PlantedIsTrue]
+        );
         assert_eq!(
             of("vitamin", &TEXT.replace("vitamin A", "a vitamin")),
-            [IssueKind::PlantedStoodBefore, IssueKind::PlantedOverlapsTrue]
+            [
+                IssueKind::PlantedStoodBefore,
+                IssueKind::PlantedOverlapsTrue
+            ]
         );
         assert_eq!(
             of("vitamin K", &good.replace("retinol", "retinol (edited)")),

@@ -14,7 +14,8 @@ const MOST_ALIGNED: usize = 4_000;
 
 /// Endings after which a sentence goes on.
 const ABBREVIATIONS: [&str; 14] = [
-    "e.g.", "i.e.", "vs.", "dr.", "mr.", "mrs.", "fig.", "al.", "approx.", "cf.", "no.", "resp.", "st.", "spp.",
+    "e.g.", "i.e.", "vs.", "dr.", "mr.", "mrs.", "fig.", "al.", "approx.", "cf.", "no.", "resp.",
+    "st.", "spp.",
 ];
 
 /// How much an edit changes, in words.
@@ -126,7 +127,11 @@ pub fn stating(text: &str, answer: &str) -> Vec<Range<usize>> {
     if ranges.is_empty() {
         let wanted = Searchable::new(answer);
         let states = |range: &Range<usize>| Searchable::new(&text[range.clone()]).mentions(&wanted);
-        ranges = sentences.iter().filter(|range| states(range)).cloned().collect();
+        ranges = sentences
+            .iter()
+            .filter(|range| states(range))
+            .cloned()
+            .collect();
         if ranges.is_empty() && Searchable::new(text).mentions(&wanted) {
             ranges.push(0..text.len());
         }

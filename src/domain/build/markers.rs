@@ -63,7 +63,10 @@ mod tests {
 
     #[test]
     fn only_new_markers_give_away() {
-        assert_eq!(leaked("Iron.", "Zinc (counterfactual)."), Some("counterfactual"));
+        assert_eq!(
+            leaked("Iron.", "Zinc (counterfactual)."),
+            Some("counterfactual")
+        );
         assert_eq!(leaked("Iron.", "\"new_answer\": Zinc"), Some("new_answer"));
         assert_eq!(leaked("The edited volume.", "The edited volume."), None);
         assert_eq!(leaked("Iron.", "Zinc."), None);

@@ -43,7 +43,11 @@ pub fn near_duplicates(texts: &[&str]) -> Vec<Similar> {
         let mut shared: HashMap<usize, usize> = HashMap::new();
         for hash in hashes.iter().take(SKETCH) {
             let others = sharing.get(hash).filter(|all| all.len() <= MOST_SHARING);
-            for first in others.into_iter().flatten().filter(|first| **first < second) {
+            for first in others
+                .into_iter()
+                .flatten()
+                .filter(|first| **first < second)
+            {
                 *shared.entry(*first).or_default() += 1;
             }
         }
@@ -114,7 +118,8 @@ mod tests {
         let same = base.to_uppercase();
         let other = "The optic nerve carries signals from the retina to the lateral geniculate nucleus of the thalamus in both hemispheres.";
         let found = near_duplicates(&[base, other, &near, &same, ""]);
-        let pairs: Vec<(usize, usize)> = found.iter().map(|pair| (pair.first, pair.second)).collect();
+        let pairs: Vec<(usize, usize)> =
+            found.iter().map(|pair| (pair.first, pair.second)).collect();
         assert_eq!(pairs, [(0, 2), (2, 3)]);
         assert!(found[0].overlap > 0.5 && found[0].overlap < 1.0);
     }

@@ -89,7 +89,10 @@ pub fn read_topics(raw: &str, most: usize) -> Result<Vec<String>, String> {
     let mut topics: Vec<String> = Vec::new();
     for item in items {
         let Value::String(topic) = item else { continue };
-        let topic: String = collapse(&clean(topic)).chars().take(LONGEST_TOPIC).collect();
+        let topic: String = collapse(&clean(topic))
+            .chars()
+            .take(LONGEST_TOPIC)
+            .collect();
         let is_new = !topics
             .iter()
             .any(|other| document_key(other) == document_key(&topic));
@@ -221,9 +224,13 @@ mod tests {
         let raw = "Sure!\n```json\n{\"topics\": [\"iron stores\", \"Iron  stores\", \"\", 3, \"ferritin\"],}\n```";
         assert_eq!(read_topics(raw, 5).unwrap(), ["iron stores", "ferritin"]);
         assert_eq!(read_topics(raw, 1).unwrap(), ["iron stores"]);
-        let raw = "<think>{\"question\":\"no\"}</think>{'sentence':'s','question':'Which?','answer':5}";
+        let raw =
+            "<think>{\"question\":\"no\"}</think>{'sentence':'s','question':'Which?','answer':5}";
         let draft = read_sub_question(raw).unwrap();
-        assert_eq!((draft.question.as_str(), draft.answer.as_str()), ("Which?", "5"));
+        assert_eq!(
+            (draft.question.as_str(), draft.answer.as_str()),
+            ("Which?", "5")
+        );
     }
 
     #[test]
@@ -231,16 +238,29 @@ mod tests {
         let why = |raw: &str| read_sub_question(raw).unwrap_err();
         assert!(why("I can't help with that.").contains("it begins \"I can't help"));
         assert_eq!(why(" "), "the reply is empty");
-        assert_eq!(why("{\"question\":\"Which?\"}"), "the key \"answer\" is missing");
-        assert_eq!(why("{\"question\":\"\",\"answer\":\"x\"}"), "\"question\" is empty");
+        assert_eq!(
+            why("{\"question\":\"Which?\"}"),
+            "the key \"answer\" is missing"
+        );
+        assert_eq!(
+            why("{\"question\":\"\",\"answer\":\"x\"}"),
+            "\"question\" is empty"
+        );
         assert!(why("{\"question\":\"Which?\",\"answer\":\"iro").contains("breaks off"));
-        assert_eq!(read_topics("{\"topics\":\"x\"}", 3).unwrap_err(), "\"topics\" is no list");
-        assert_eq!(read_topics("{\"topics\":[]}", 3).unwrap_err(), "\"topics\" holds no text");
+        assert_eq!(
+            read_topics("{\"topics\":\"x\"}", 3).unwrap_err(),
+            "\"topics\" is no list"
+        );
+        assert_eq!(
+            read_topics("{\"topics\":[]}", 3).unwrap_err(),
+            "\"topics\" holds no text"
+        );
     }
 
     #[test]
     fn edits_need_every_sentence() {
-        let raw = r#"{"new_answer":"zinc","sentence_1":"Zinc.","other_edits":[{"old":"Fe","new":"Zn"}]}"#;
+        let raw =
+            r#"{"new_answer":"zinc","sentence_1":"Zinc.","other_edits":[{"old":"Fe","new":"Zn"}]}"#;
         let draft = read_edit(raw, 1).unwrap();
         assert_eq!(draft.others, [("Fe".to_owned(), "Zn".to_owned())]);
         assert!(read_edit(raw, 2).unwrap_err().contains("sentence_2"));
@@ -260,6 +280,9 @@ mod tests {
         assert!(read_summary(r#"{"relevant":"yes","summary":""}"#).is_err());
         assert!(read_summary(r#"{"relevant":"maybe"}"#).is_err());
         let raw = r#"{"reason":"It names it.","verdict":"Yes"}"#;
-        assert_eq!(read_verdict(raw).unwrap(), (true, "It names it.".to_owned()));
+        assert_eq!(
+            read_verdict(raw).unwrap(),
+            (true, "It names it.".to_owned())
+        );
     }
 }

@@ -207,7 +207,9 @@ impl BuildPrompt<'_> {
 
 fn whole(question: &Question) -> Vec<&str> {
     let options = question.options.iter().map(|option| option.text.as_str());
-    std::iter::once(question.text.as_str()).chain(options).collect()
+    std::iter::once(question.text.as_str())
+        .chain(options)
+        .collect()
 }
 
 fn of_question(question: &Question) -> Value {
@@ -261,9 +263,17 @@ impl Templates {
             }
             let template = self.environment.get_template(name);
             hash.update(name.as_bytes());
-            hash.update(template.as_ref().map_or("", |template| template.source()).as_bytes());
+            hash.update(
+                template
+                    .as_ref()
+                    .map_or("", |template| template.source())
+                    .as_bytes(),
+            );
         }
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        hash.finalize()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
     }
 
     /// Tries every template of `build` out, with feedback and without.
@@ -340,7 +350,11 @@ mod tests {
             problem: "the wrong answer is missing.".into(),
         };
         let again = templates.render_build(&prompt, Some(&feedback)).unwrap();
-        assert!(again.user.contains("can't be used: the wrong answer is missing.\n"));
+        assert!(
+            again
+                .user
+                .contains("can't be used: the wrong answer is missing.\n")
+        );
         assert!(again.user.len() < plain.user.len() + 2_500);
         insta::assert_snapshot!(again.user.replace(&"x".repeat(2_000), "xx"));
     }

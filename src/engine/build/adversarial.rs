@@ -42,7 +42,11 @@ pub(super) struct Sentences {
 
 impl<'a> Task<'a> {
     /// A document with its sub-question.
-    pub(super) fn new(question: &'a Question, document: &'a Document, sub: &'a SubQuestion) -> Task<'a> {
+    pub(super) fn new(
+        question: &'a Question,
+        document: &'a Document,
+        sub: &'a SubQuestion,
+    ) -> Task<'a> {
         Task {
             question,
             document,
@@ -77,9 +81,10 @@ impl<'a> Task<'a> {
     /// What is asked for it.
     pub(super) fn ask(&self, texts: &'a [String]) -> Ask<'a> {
         let mut fields = vec![Field::new("new_answer", FieldKind::Short)];
-        fields.extend((1..=texts.len()).map(|number| {
-            Field::new(format!("sentence_{number}"), FieldKind::Sentence)
-        }));
+        fields.extend(
+            (1..=texts.len())
+                .map(|number| Field::new(format!("sentence_{number}"), FieldKind::Sentence)),
+        );
         fields.push(Field::new("other_edits", FieldKind::Edits));
         Ask {
             question_id: &self.question.id,
@@ -95,7 +100,11 @@ impl<'a> Task<'a> {
     }
 
     /// The edited document by the rules: what drops it is an error.
-    fn judged(&self, places: &[Range<usize>], draft: EditDraft) -> Result<Candidate<Edited>, String> {
+    fn judged(
+        &self,
+        places: &[Range<usize>],
+        draft: EditDraft,
+    ) -> Result<Candidate<Edited>, String> {
         let original = self.document.content.as_str();
         let mut text = apply(original, places, &draft.sentences);
         for (old, new) in &draft.others {
@@ -148,9 +157,12 @@ pub(super) async fn run(
             build.folder.path().display()
         )));
     }
-    let made = each(items, build.ceiling(), on_progress, |(at, task)| async move {
-        Ok((at, task, of_task(asker, task).await?))
-    })
+    let made = each(
+        items,
+        build.ceiling(),
+        on_progress,
+        |(at, task)| async move { Ok((at, task, of_task(asker, task).await?)) },
+    )
     .await?;
     let mut all: Vec<MadeFor> = build
         .worked_on()
@@ -165,7 +177,10 @@ pub(super) async fn run(
             take(own, task, made);
         }
     }
-    for own in all.iter_mut().filter(|own| own.report == QuestionReport::default()) {
+    for own in all
+        .iter_mut()
+        .filter(|own| own.report == QuestionReport::default())
+    {
         own.report.drop("", "the question has no sub-questions");
     }
     Ok(all)
@@ -178,9 +193,15 @@ pub(super) fn tasks<'a>(
 ) -> Vec<Task<'a>> {
     let pools = dataset.pools(&question.id);
     let mut seen = HashSet::new();
-    let subs = pools.sub_questions.iter().filter(|sub| seen.insert(sub.doc_id.as_str()));
+    let subs = pools
+        .sub_questions
+        .iter()
+        .filter(|sub| seen.insert(sub.doc_id.as_str()));
     subs.filter_map(|sub| {
-        let document = pools.signal.iter().find(|document| document.id == sub.doc_id)?;
+        let document = pools
+            .signal
+            .iter()
+            .find(|document| document.id == sub.doc_id)?;
         Some(Task::new(question, document, sub))
     })
     .collect()
@@ -214,15 +235,16 @@ async fn of_task(asker: &Asker<'_>, task: Task<'_>) -> Result<Made<Edited>, Buil
         Ok(sentences) => sentences,
         Err(why) => return Ok(Made::Dropped(why)),
     };
-    let read = |raw: &str| {
-        read_edit(raw, texts.len()).and_then(|draft| task.judged(&places, draft))
-    };
+    let read =
+        |raw: &str| read_edit(raw, texts.len()).and_then(|draft| task.judged(&places, draft));
     asker
-        .checked(&task.ask(&texts), read, async |edited: &Edited| {
-            match asker.build.settings.model_checks {
-                true => contradicts(asker, task, edited).await,
-                false => Ok(None),
-            }
+        .checked(&task.ask(&texts), read, async |edited: &Edited| match asker
+            .build
+            .settings
+            .model_checks
+        {
+            true => contradicts(asker, task, edited).await,
+            false => Ok(None),
         })
         .await
 }

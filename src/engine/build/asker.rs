@@ -211,7 +211,10 @@ impl<'a> Asker<'a> {
             attempt,
             hash: hash.clone(),
             request: to_value(&request),
-            model: self.build.model().map_or(Value::Null, |model| to_value(model.identity())),
+            model: self
+                .build
+                .model()
+                .map_or(Value::Null, |model| to_value(model.identity())),
             answer,
             outcome: String::new(),
             started_at,
@@ -243,7 +246,12 @@ impl<'a> Asker<'a> {
     }
 
     /// What a request is found again by: everything that the answer depends on.
-    fn hash(&self, ask: &Ask<'_>, attempt: u32, request: &ChatRequest) -> Result<String, BuildError> {
+    fn hash(
+        &self,
+        ask: &Ask<'_>,
+        attempt: u32,
+        request: &ChatRequest,
+    ) -> Result<String, BuildError> {
         let model = self.build.model()?.identity();
         Ok(hash_of(&json!([
             SCHEMA,
@@ -270,7 +278,11 @@ impl<'a> Asker<'a> {
 
     /// What the ledger has for a request.
     pub(super) fn known(&self, hash: &str) -> Option<Value> {
-        let ledger = self.build.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let ledger = self
+            .build
+            .ledger
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         ledger.answer(hash).cloned()
     }
 
@@ -329,7 +341,12 @@ impl<'a> Asker<'a> {
             Ok(reply) => Ok(Ok(Answer::of(reply))),
             Err(_) if self.cancel.is_cancelled() => Err(BuildError::Stopped),
             // The same request would end like this again.
-            Err(error) if matches!(error.kind, FailureKind::ContentFilter | FailureKind::Overflow) => {
+            Err(error)
+                if matches!(
+                    error.kind,
+                    FailureKind::ContentFilter | FailureKind::Overflow
+                ) =>
+            {
                 Ok(Ok(Answer::refused(error.message)))
             }
             Err(error) => Ok(Err(error)),
@@ -426,7 +443,7 @@ pub(super) fn hash_of(value: &Value) -> String {
 pub(super) async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, BuildError> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|error| BuildError::Failed(format!("the program failed: {error}; please report this")))
+    tokio::task::spawn_blocking(work).await.map_err(|error| {
+        BuildError::Failed(format!("the program failed: {error}; please report this"))
+    })
 }

@@ -190,7 +190,8 @@ pub struct Done {
 impl Build {
     /// The most calls at a time. An embedded model answers one after another on all cores.
     fn ceiling(&self) -> usize {
-        let embedded = |model: &Arc<dyn ChatModel>| model.identity().backend == BackendKind::Embedded;
+        let embedded =
+            |model: &Arc<dyn ChatModel>| model.identity().backend == BackendKind::Embedded;
         match self.model.as_ref().is_some_and(embedded) {
             true => 1,
             false => self.settings.concurrency.max(1),
@@ -198,7 +199,8 @@ impl Build {
     }
 
     fn model(&self) -> Result<&Arc<dyn ChatModel>, BuildError> {
-        let missing = || BuildError::Usage("this stage asks a model; name one with --model".to_owned());
+        let missing =
+            || BuildError::Usage("this stage asks a model; name one with --model".to_owned());
         self.model.as_ref().ok_or_else(missing)
     }
 

@@ -29,7 +29,8 @@ pub(super) async fn find(
     for topic in topics {
         for hit in search(asker, index, question, topic).await? {
             let score = (f64::from(hit.score) * 1e4).round() / 1e4;
-            let found = json!({"topic": topic, "rank": hit.rank, "score": score, "retriever": retriever});
+            let found =
+                json!({"topic": topic, "rank": hit.rank, "score": score, "retriever": retriever});
             pool.add(document(hit), found);
         }
     }
@@ -51,17 +52,26 @@ async fn search(
         "info": index.search.info(),
     });
     let hash = hash_of(&json!([SCHEMA, "search", question.id, request]));
-    if let Some(hits) = asker.known(&hash).and_then(|value| serde_json::from_value(value).ok()) {
+    if let Some(hits) = asker
+        .known(&hash)
+        .and_then(|value| serde_json::from_value(value).ok())
+    {
         return Ok(hits);
     }
     if asker.cancel.is_cancelled() {
         return Err(BuildError::Stopped);
     }
     let (started_at, started) = (now(), Instant::now());
-    let (search, method, k) = (Arc::clone(&index.search), index.method, asker.build.settings.per_topic);
+    let (search, method, k) = (
+        Arc::clone(&index.search),
+        index.method,
+        asker.build.settings.per_topic,
+    );
     let query = topic.to_owned();
     let found = on_thread(move || search.search(&query, method, k)).await?;
-    let hits = found.map_err(|error| BuildError::Failed(error.to_string()))?.hits;
+    let hits = found
+        .map_err(|error| BuildError::Failed(error.to_string()))?
+        .hits;
     asker
         .keep(Entry {
             kind: EntryKind::Search,

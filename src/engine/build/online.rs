@@ -77,13 +77,19 @@ impl Candidates {
     /// Takes links that are new; others are found once more.
     fn add(&mut self, topic: &str, links: Vec<Link>) {
         for link in links {
-            let Ok(mut url) = Url::parse(&link.url) else { continue };
+            let Ok(mut url) = Url::parse(&link.url) else {
+                continue;
+            };
             url.set_fragment(None);
             let link = Link {
                 url: url.to_string(),
                 ..link
             };
-            match self.links.iter_mut().find(|(known, _)| known.url == link.url) {
+            match self
+                .links
+                .iter_mut()
+                .find(|(known, _)| known.url == link.url)
+            {
                 Some((_, topics)) => topics.push(topic.to_owned()),
                 None if self.links.len() < MOST_LINKS => {
                     self.links.push((link, vec![topic.to_owned()]));
@@ -97,7 +103,8 @@ impl Candidates {
     fn shown(&self) -> Vec<LinkText> {
         let host = |url: &str| {
             let url = Url::parse(url).ok();
-            url.and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
+            url.and_then(|url| url.host_str().map(str::to_owned))
+                .unwrap_or_default()
         };
         self.links
             .iter()
@@ -121,7 +128,10 @@ async fn search(
 ) -> Result<Result<Vec<Link>, SearchTrouble>, BuildError> {
     let request = json!({"query": topic, "engine": web.engine()});
     let hash = hash_of(&json!([SCHEMA, "web search", question.id, request]));
-    if let Some(links) = asker.known(&hash).and_then(|value| serde_json::from_value(value).ok()) {
+    if let Some(links) = asker
+        .known(&hash)
+        .and_then(|value| serde_json::from_value(value).ok())
+    {
         return Ok(Ok(links));
     }
     if asker.cancel.is_cancelled() {
@@ -140,7 +150,11 @@ async fn search(
             request,
             model: Value::Null,
             answer: found.as_ref().map(to_value).unwrap_or_default(),
-            outcome: found.as_ref().err().map(|trouble| format!("failed: {}", trouble.message)).unwrap_or_default(),
+            outcome: found
+                .as_ref()
+                .err()
+                .map(|trouble| format!("failed: {}", trouble.message))
+                .unwrap_or_default(),
             started_at,
             ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         })
@@ -281,8 +295,14 @@ async fn summary(
 
 /// How many characters of a page fit the model's window beside the question and the summary.
 fn room(asker: &Asker<'_>) -> usize {
-    let window = asker.build.model.as_ref().and_then(|model| model.identity().window);
-    let Some(window) = window else { return MOST_TEXT };
+    let window = asker
+        .build
+        .model
+        .as_ref()
+        .and_then(|model| model.identity().window);
+    let Some(window) = window else {
+        return MOST_TEXT;
+    };
     let taken = asker.build.sampling.max_tokens.saturating_add(900);
     let left = usize::try_from(window.saturating_sub(taken)).unwrap_or(0);
     // Three characters a token, as predictions count them.

@@ -92,7 +92,9 @@ fn counted(asker: &Asker<'_>) -> Result<StagePlan, BuildError> {
                     guess += dataset.pools(&question.id).signal.len();
                 }
                 for task in tasks {
-                    let Ok(sentences) = task.sentences() else { continue };
+                    let Ok(sentences) = task.sentences() else {
+                        continue;
+                    };
                     count.add(asker.look(&task.ask(&sentences.texts))?, 90);
                 }
             }
@@ -171,7 +173,10 @@ impl Count {
 fn seconds(build: &Build, plan: &StagePlan) -> Option<f64> {
     let model = build.model.as_ref()?.identity();
     let pace = {
-        let ledger = build.ledger.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let ledger = build
+            .ledger
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         ledger.pace(&model.name)
     };
     if plan.calls == 0 {

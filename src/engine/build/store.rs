@@ -144,7 +144,10 @@ fn write_manifest(build: &Build, stage: Stage) -> Result<(), BuildError> {
         let part = stages.shift_remove(stage.name());
         ordered.extend(part.map(|part| (stage.name().to_owned(), part)));
     }
-    manifest.insert("name".to_owned(), json!(crate::data::dataset::name_of(build.folder.path())));
+    manifest.insert(
+        "name".to_owned(),
+        json!(crate::data::dataset::name_of(build.folder.path())),
+    );
     manifest.insert("documents".to_owned(), json!("medrgb build"));
     manifest.insert("counts".to_owned(), counts(build)?);
     manifest.insert(
@@ -214,7 +217,9 @@ fn made_with(build: &Build, stage: Stage, earlier: Option<Value>) -> Value {
     let partial = build.work.len() < build.questions.len();
     let now = Value::Object(with.clone());
     if let (true, Some(mut before)) = (partial, earlier) {
-        let older = before.as_object_mut().and_then(|fields| fields.shift_remove("earlier"));
+        let older = before
+            .as_object_mut()
+            .and_then(|fields| fields.shift_remove("earlier"));
         let mut all = match older {
             Some(Value::Array(all)) => all,
             _ => Vec::new(),

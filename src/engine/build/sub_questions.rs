@@ -56,7 +56,9 @@ pub(super) fn documents(build: &Build) -> Result<Dataset, BuildError> {
             lists.insert(question.id.clone(), to_value(&own));
         }
     }
-    build.folder.write_lists(crate::data::dataset::SIGNAL, &lists)?;
+    build
+        .folder
+        .write_lists(crate::data::dataset::SIGNAL, &lists)?;
     build.folder.dataset()?.ok_or_else(none)
 }
 
@@ -69,18 +71,34 @@ pub(super) async fn run(
     let dataset = documents(build)?;
     let mut items = Vec::new();
     for (at, question) in build.worked_on() {
-        items.extend(dataset.pools(&question.id).signal.iter().map(|document| (at, question, document)));
+        items.extend(
+            dataset
+                .pools(&question.id)
+                .signal
+                .iter()
+                .map(|document| (at, question, document)),
+        );
     }
-    let made = each(items, build.ceiling(), on_progress, |(at, question, document)| async move {
-        Ok((at, document, of_document(asker, question, document).await?))
-    })
+    let made = each(
+        items,
+        build.ceiling(),
+        on_progress,
+        |(at, question, document)| async move {
+            Ok((at, document, of_document(asker, question, document).await?))
+        },
+    )
     .await?;
     let mut all: Vec<MadeFor> = build.worked_on().map(|(at, _)| nothing(at)).collect();
     for (at, document, made) in made {
-        let Some(own) = all.iter_mut().find(|own| own.question == at) else { continue };
+        let Some(own) = all.iter_mut().find(|own| own.question == at) else {
+            continue;
+        };
         take(own, document, made);
     }
-    for own in all.iter_mut().filter(|own| own.report == QuestionReport::default()) {
+    for own in all
+        .iter_mut()
+        .filter(|own| own.report == QuestionReport::default())
+    {
         own.report.drop("", "the question has no documents");
     }
     Ok(all)
@@ -121,26 +139,38 @@ async fn of_document(
 ) -> Result<Made<SubDraft>, BuildError> {
     let read = |raw: &str| read_sub_question(raw).and_then(|draft| judged(document, draft));
     asker
-        .checked(&ask(question, document), read, async |draft: &SubDraft| {
-            match asker.build.settings.model_checks {
+        .checked(
+            &ask(question, document),
+            read,
+            async |draft: &SubDraft| match asker.build.settings.model_checks {
                 true => stands_alone(asker, question, document, draft).await,
                 false => Ok(None),
-            }
-        })
+            },
+        )
         .await
 }
 
 /// A draft by the rules: what drops it is an error. The answer takes the document's own spelling.
 fn judged(document: &Document, draft: SubDraft) -> Result<Candidate<SubDraft>, String> {
-    let issues = sub_question(&document.title, &document.content, &draft.question, &draft.answer);
+    let issues = sub_question(
+        &document.title,
+        &document.content,
+        &draft.question,
+        &draft.answer,
+    );
     let (hard, left): (Vec<Issue>, Vec<Issue>) = issues
         .into_iter()
         .partition(|issue| issue.kind.level() == Level::Error);
     if !hard.is_empty() {
         return Err(sentences(&hard));
     }
-    let place = Placed::new(&document.content).places(&draft.answer).into_iter().next();
-    let own = place.and_then(|place| document.content.get(place)).map(collapse);
+    let place = Placed::new(&document.content)
+        .places(&draft.answer)
+        .into_iter()
+        .next();
+    let own = place
+        .and_then(|place| document.content.get(place))
+        .map(collapse);
     Ok(Candidate {
         value: SubDraft {
             answer: own.unwrap_or(draft.answer),
@@ -167,9 +197,7 @@ async fn stands_alone(
         form: verdict_form(),
     };
     Ok(verdict(asker, &ask).await?.map(|reason| {
-        format!(
-            "a reader who sees nothing else can't tell what the sub-question asks: {reason}"
-        )
+        format!("a reader who sees nothing else can't tell what the sub-question asks: {reason}")
     }))
 }
 
@@ -183,7 +211,10 @@ pub(super) fn verdict_form() -> ReplyForm {
 }
 
 /// The reason where a checking model says no.
-pub(super) async fn verdict(asker: &Asker<'_>, ask: &Ask<'_>) -> Result<Option<String>, BuildError> {
+pub(super) async fn verdict(
+    asker: &Asker<'_>,
+    ask: &Ask<'_>,
+) -> Result<Option<String>, BuildError> {
     let read = |raw: &str| {
         read_verdict(raw).map(|value| Candidate {
             value,

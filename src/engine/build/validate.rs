@@ -70,10 +70,14 @@ pub struct Validation {
 pub fn validate(dataset: &Dataset) -> Validation {
     let mut found = Found::default();
     for problem in &dataset.problems {
-        found.add("", "", Issue {
-            kind: IssueKind::UnreadableRecord,
-            detail: problem.clone(),
-        });
+        found.add(
+            "",
+            "",
+            Issue {
+                kind: IssueKind::UnreadableRecord,
+                detail: problem.clone(),
+            },
+        );
     }
     let mut ratios = Vec::new();
     for question in &dataset.questions {
@@ -128,7 +132,9 @@ impl Found {
 
     fn finish(mut self) -> Validation {
         for kind in IssueKind::ALL {
-            self.sums.issues.extend(self.issues.remove(&kind).unwrap_or_default());
+            self.sums
+                .issues
+                .extend(self.issues.remove(&kind).unwrap_or_default());
         }
         self.sums
     }
@@ -160,20 +166,37 @@ fn document<'a>(pools: &Pools<'a>, id: &str) -> Option<&'a Document> {
 }
 
 fn sub_questions(question: &Question, pools: &Pools<'_>, found: &mut Found) {
-    let edited: HashSet<&str> = pools.counterfactuals.iter().map(|v| v.original_id.as_str()).collect();
+    let edited: HashSet<&str> = pools
+        .counterfactuals
+        .iter()
+        .map(|v| v.original_id.as_str())
+        .collect();
     let mut asked: HashMap<String, &str> = HashMap::new();
     for sub in pools.sub_questions {
-        let Some(document) = document(pools, &sub.doc_id) else { continue };
-        for issue in sub_question(&document.title, &document.content, &sub.question, &sub.answer) {
+        let Some(document) = document(pools, &sub.doc_id) else {
+            continue;
+        };
+        for issue in sub_question(
+            &document.title,
+            &document.content,
+            &sub.question,
+            &sub.answer,
+        ) {
             // A title matters only where an adversarial text stands below it.
-            let matters = issue.kind != IssueKind::AnswerInTitle || edited.contains(sub.doc_id.as_str());
+            let matters =
+                issue.kind != IssueKind::AnswerInTitle || edited.contains(sub.doc_id.as_str());
             if matters {
                 found.add(&question.id, &sub.doc_id, issue);
             }
         }
         if let Some(first) = asked.insert(document_key(&sub.question), &sub.doc_id) {
             let detail = format!("the same sub-question is asked of {}", short(first));
-            found.say(question, &sub.doc_id, IssueKind::RepeatedSubQuestion, detail);
+            found.say(
+                question,
+                &sub.doc_id,
+                IssueKind::RepeatedSubQuestion,
+                detail,
+            );
         }
     }
 }
@@ -189,10 +212,17 @@ fn counterfactuals(
         pools.sub_questions.iter().find(of_it)
     };
     for version in pools.counterfactuals {
-        let Some(original) = document(pools, &version.original_id) else { continue };
+        let Some(original) = document(pools, &version.original_id) else {
+            continue;
+        };
         ratios.push(EditSize::of(&original.content, &version.edited_document).ratio());
         let truth = first_sub(version).map(|sub| sub.answer.as_str());
-        let issues = adversarial(&original.content, truth, &version.new_answer, &version.edited_document);
+        let issues = adversarial(
+            &original.content,
+            truth,
+            &version.new_answer,
+            &version.edited_document,
+        );
         for issue in issues {
             found.add(&question.id, &version.original_id, issue);
         }
@@ -202,7 +232,10 @@ fn counterfactuals(
 /// Documents that are nearly the same but not signal for the same questions: each would be noise for the other's.
 fn near(dataset: &Dataset, found: &mut Found) {
     let documents = dataset.documents();
-    let texts: Vec<&str> = documents.iter().map(|(document, _)| document.content.as_str()).collect();
+    let texts: Vec<&str> = documents
+        .iter()
+        .map(|(document, _)| document.content.as_str())
+        .collect();
     for pair in near_duplicates(&texts) {
         let ((first, owners), (second, others)) = (&documents[pair.first], &documents[pair.second]);
         let together = owners.len() == others.len() && owners.iter().all(|id| others.contains(id));
@@ -216,9 +249,13 @@ fn near(dataset: &Dataset, found: &mut Found) {
             owners.first().map(|id| short(id)).unwrap_or_default()
         );
         let question = others.first().copied().unwrap_or_default();
-        found.add(question, &second.id, Issue {
-            kind: IssueKind::NearDuplicateNoise,
-            detail,
-        });
+        found.add(
+            question,
+            &second.id,
+            Issue {
+                kind: IssueKind::NearDuplicateNoise,
+                detail,
+            },
+        );
     }
 }

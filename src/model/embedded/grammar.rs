@@ -7,8 +7,8 @@
 
 use crate::domain::answer::ReplyShape;
 use crate::domain::context::Scenario;
-use crate::model::{Field, FieldKind, ReplyForm};
 use crate::model::schema::JUDGE_SCORES;
+use crate::model::{Field, FieldKind, ReplyForm};
 
 /// The answer offered in sufficiency beside the options.
 pub const INSUFFICIENT: &str = "insufficient information";
@@ -664,8 +664,14 @@ mod tests {
     fn fields_come_in_order_and_in_their_kind() {
         let grammar = Grammar::of(&ReplyForm::Fields(vec![
             Field::new("topics", FieldKind::Texts(2)),
-            Field::new("links", FieldKind::Labels(vec!["LINK_1".into(), "LINK_2".into()])),
-            Field::new("relevant", FieldKind::Choice(vec!["yes".into(), "no".into()])),
+            Field::new(
+                "links",
+                FieldKind::Labels(vec!["LINK_1".into(), "LINK_2".into()]),
+            ),
+            Field::new(
+                "relevant",
+                FieldKind::Choice(vec!["yes".into(), "no".into()]),
+            ),
             Field::new("sentence_1", FieldKind::Sentence),
             Field::new("other_edits", FieldKind::Edits),
         ]));

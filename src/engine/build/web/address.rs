@@ -112,10 +112,36 @@ mod tests {
     #[test]
     fn private_and_odd_addresses_are_not_public() {
         for address in [
-            "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0", "100.64.0.1",
-            "192.0.0.8", "192.0.2.1", "198.18.0.1", "203.0.113.9", "224.0.0.1", "240.0.0.1", "255.255.255.255",
-            "::", "::1", "fe80::1", "fc00::1", "fd12::1", "fec0::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1",
-            "::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b:1::1", "2002:7f00:1::", "2001:db8::1", "2001::1", "100::1",
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "0.0.0.0",
+            "100.64.0.1",
+            "192.0.0.8",
+            "192.0.2.1",
+            "198.18.0.1",
+            "203.0.113.9",
+            "224.0.0.1",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "fe80::1",
+            "fc00::1",
+            "fd12::1",
+            "fec0::1",
+            "ff02::1",
+            "::ffff:127.0.0.1",
+            "::ffff:10.0.0.1",
+            "::127.0.0.1",
+            "64:ff9b::7f00:1",
+            "64:ff9b:1::1",
+            "2002:7f00:1::",
+            "2001:db8::1",
+            "2001::1",
+            "100::1",
             "3fff::1",
         ] {
             assert!(!is_public(address.parse().unwrap()), "{address}");
@@ -125,8 +151,16 @@ mod tests {
     #[test]
     fn public_addresses_are() {
         for address in [
-            "1.1.1.1", "93.184.216.34", "172.32.0.1", "192.0.1.1", "100.128.0.1", "2606:4700::1111",
-            "2001:4860:4860::8888", "64:ff9b::808:808", "::ffff:8.8.8.8", "2002:808:808::",
+            "1.1.1.1",
+            "93.184.216.34",
+            "172.32.0.1",
+            "192.0.1.1",
+            "100.128.0.1",
+            "2606:4700::1111",
+            "2001:4860:4860::8888",
+            "64:ff9b::808:808",
+            "::ffff:8.8.8.8",
+            "2002:808:808::",
         ] {
             assert!(is_public(address.parse().unwrap()), "{address}");
         }
@@ -134,14 +168,24 @@ mod tests {
 
     #[test]
     fn addresses_are_refused_before_anything_is_sent() {
-        let why = |address: &str, allow| check(&Url::parse(address).unwrap(), allow).map_err(|skip| skip.reason);
-        assert!(why("http://127.0.0.1/x", false).unwrap_err().contains("no public address"));
+        let why = |address: &str, allow| {
+            check(&Url::parse(address).unwrap(), allow).map_err(|skip| skip.reason)
+        };
+        assert!(
+            why("http://127.0.0.1/x", false)
+                .unwrap_err()
+                .contains("no public address")
+        );
         // Other ways to write the same.
         assert!(why("http://2130706433/", false).is_err());
         assert!(why("http://0x7f.1/", false).is_err());
         assert!(why("http://[::ffff:127.0.0.1]/", false).is_err());
         assert_eq!(why("http://127.0.0.1/x", true), Ok(()));
-        assert!(why("file:///etc/passwd", true).unwrap_err().contains("\"file:\""));
+        assert!(
+            why("file:///etc/passwd", true)
+                .unwrap_err()
+                .contains("\"file:\"")
+        );
         assert!(why("http://user:secret@example.org/", true).is_err());
         assert_eq!(why("https://example.org/", false), Ok(()));
     }

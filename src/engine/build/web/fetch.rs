@@ -4,7 +4,9 @@ use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, LOCATION};
+use reqwest::header::{
+    ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, LOCATION,
+};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
 
@@ -110,11 +112,15 @@ async fn take(web: &Web, url: Url, response: Response) -> Result<Fetched, Skip> 
     }
     let headers = response.headers();
     if header(headers, CONTENT_ENCODING).is_some_and(|packed| packed != "identity") {
-        return Err(Skip::lasting("the site sends the page packed although it was not asked to"));
+        return Err(Skip::lasting(
+            "the site sends the page packed although it was not asked to",
+        ));
     }
     let (kind, charset) = content_type(headers);
     if !READ.contains(&kind.as_str()) {
-        return Err(Skip::lasting(format!("the content is {kind}, which is not read")));
+        return Err(Skip::lasting(format!(
+            "the content is {kind}, which is not read"
+        )));
     }
     let most = web.settings.most_bytes;
     let announced = header(headers, CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());

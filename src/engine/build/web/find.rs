@@ -135,7 +135,11 @@ async fn once(client: &Client, engine: &Engine, query: &str) -> Result<Vec<Link>
         return Err(refused(engine, response).await);
     }
     let body = body(response).await.map_err(|why| {
-        SearchTrouble::new(format!("the answer of {} {why}", engine.name()), false, true)
+        SearchTrouble::new(
+            format!("the answer of {} {why}", engine.name()),
+            false,
+            true,
+        )
     })?;
     let value: Value = serde_json::from_slice(&body).map_err(|_| {
         SearchTrouble::new(
@@ -153,7 +157,11 @@ async fn once(client: &Client, engine: &Engine, query: &str) -> Result<Vec<Link>
 fn request(client: &Client, engine: &Engine, query: &str) -> Result<RequestBuilder, SearchTrouble> {
     let unusable = |base: &str, why: String| {
         SearchTrouble::new(
-            format!("the address \"{}\" can't be used: {}", short(base), plain(&why)),
+            format!(
+                "the address \"{}\" can't be used: {}",
+                short(base),
+                plain(&why)
+            ),
             true,
             false,
         )
@@ -206,7 +214,11 @@ async fn refused(engine: &Engine, response: Response) -> SearchTrouble {
     };
     let passes = status == 429 || status >= 500;
     SearchTrouble::new(
-        format!("{} answers {status}{}{hint}", engine.name(), said.unwrap_or_default()),
+        format!(
+            "{} answers {status}{}{hint}",
+            engine.name(),
+            said.unwrap_or_default()
+        ),
         !passes,
         passes,
     )

@@ -69,7 +69,9 @@ impl Robots {
                 if !robot.allowed(url.as_str()) {
                     return Err(Skip::lasting("the site's robots.txt does not allow it"));
                 }
-                let asked = robot.delay.filter(|delay| delay.is_finite() && *delay > 0.0);
+                let asked = robot
+                    .delay
+                    .filter(|delay| delay.is_finite() && *delay > 0.0);
                 let asked = asked.map(|delay| Duration::from_secs_f32(delay.min(3_600.0)));
                 pause = pause.max(asked.unwrap_or_default().min(LONGEST_PAUSE));
             }

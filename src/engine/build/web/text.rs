@@ -23,8 +23,9 @@ const DECLARED_WITHIN: usize = 4_096;
 
 /// Elements that are not closed, or may be left open.
 const LEFT_OPEN: [&str; 30] = [
-    "area", "base", "body", "br", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html", "img", "input", "li",
-    "link", "meta", "option", "p", "param", "rp", "rt", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "wbr",
+    "area", "base", "body", "br", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html",
+    "img", "input", "li", "link", "meta", "option", "p", "param", "rp", "rt", "source", "tbody",
+    "td", "tfoot", "th", "thead", "tr", "wbr",
 ];
 
 /// Title and main text of what was fetched.
@@ -51,19 +52,29 @@ pub(super) async fn main_text(fetched: Fetched) -> Result<Page, Skip> {
 
 /// Blank lines and spaces too many are taken out.
 fn paragraphs(text: &str) -> String {
-    let lines: Vec<String> = text.lines().map(collapse).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<String> = text
+        .lines()
+        .map(collapse)
+        .filter(|line| !line.is_empty())
+        .collect();
     lines.join("\n")
 }
 
 async fn of_html(html: String, url: String) -> Result<(String, String), Skip> {
     if depth(&html) > DEEPEST {
-        return Err(Skip::lasting("the page's elements stand too deep in each other"));
+        return Err(Skip::lasting(
+            "the page's elements stand too deep in each other",
+        ));
     }
     let unreadable = || Skip::lasting("the page's main text can't be found");
     let work = move || {
         std::thread::Builder::new()
             .stack_size(STACK)
-            .spawn(move || catch_unwind(AssertUnwindSafe(|| article(html, &url))).ok().flatten())
+            .spawn(move || {
+                catch_unwind(AssertUnwindSafe(|| article(html, &url)))
+                    .ok()
+                    .flatten()
+            })
             .ok()
             .and_then(|thread| thread.join().ok().flatten())
     };
@@ -130,7 +141,10 @@ fn decode(bytes: &[u8], header: Option<&str>) -> String {
             return text.into_owned();
         }
     }
-    WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned()
+    WINDOWS_1252
+        .decode_without_bom_handling(bytes)
+        .0
+        .into_owned()
 }
 
 /// The charset that a page declares in its head.
@@ -157,7 +171,10 @@ mod tests {
         assert_eq!(decode(latin, Some("iso-8859-1")), "<p>hépatite</p>");
         // Declared as UTF-8, which it is not.
         assert_eq!(decode(latin, Some("utf-8")), "<p>hépatite</p>");
-        assert_eq!(decode("hépatite".as_bytes(), Some("iso-8859-1")), "hépatite");
+        assert_eq!(
+            decode("hépatite".as_bytes(), Some("iso-8859-1")),
+            "hépatite"
+        );
         assert_eq!(decode(b"\xef\xbb\xbfa\xc3\xa9", Some("iso-8859-1")), "aé");
         let (cyrillic, _, _) = encoding_rs::KOI8_R.encode("<meta charset=\"koi8-r\">печень");
         assert!(decode(&cyrillic, None).ends_with("печень"));
@@ -168,7 +185,9 @@ mod tests {
 
     #[tokio::test]
     async fn the_main_text_is_found_among_navigation() {
-        let story = "Ferritin is the protein that stores iron in the cells of the liver and the spleen. ".repeat(8);
+        let story =
+            "Ferritin is the protein that stores iron in the cells of the liver and the spleen. "
+                .repeat(8);
         let html = format!(
             "<html><head><title>Iron stores</title></head><body><nav><a href='/'>Home</a> <a href='/buy'>Buy pills</a></nav>\
              <article><h1>Iron stores</h1><p>{story}</p><p>{story}</p></article><footer>Cookies</footer></body></html>"
@@ -183,7 +202,9 @@ mod tests {
         assert_eq!(page.title, "Iron stores");
         assert!(page.text.contains("stores iron in the cells"));
         assert!(!page.text.contains("Buy pills") && !page.text.contains('<'));
-        let short = main_text(fetched("text/html", "<p>Nothing here.</p>")).await.unwrap_err();
+        let short = main_text(fetched("text/html", "<p>Nothing here.</p>"))
+            .await
+            .unwrap_err();
         assert!(short.lasting && !short.reason.is_empty());
         let deep = "<div>".repeat(60_000);
         let why = main_text(fetched("text/html", &deep)).await.unwrap_err();
