@@ -82,13 +82,6 @@ pub fn quality(dataset: &Dataset, at: &[usize]) -> Quality {
         .iter()
         .filter_map(|&at| dataset.questions.get(at))
         .collect();
-    let texts = |question: &Question| -> Vec<&str> {
-        let signal = dataset.pools(&question.id).signal;
-        signal
-            .iter()
-            .map(|document| document.content.as_str())
-            .collect()
-    };
     let pairs = pairs(dataset, &questions);
     let ratios: Vec<f64> = pairs
         .iter()
@@ -98,7 +91,13 @@ pub fn quality(dataset: &Dataset, at: &[usize]) -> Quality {
         questions: questions.len(),
         answer_position: positions(&questions),
         longest_option: longest_option(&questions),
-        most_mentioned_option: mentioned_option(&questions, texts),
+        most_mentioned_option: mentioned_option(&questions, |question| {
+            let signal = dataset.pools(&question.id).signal;
+            signal
+                .iter()
+                .map(|document| document.content.as_str())
+                .collect()
+        }),
         lexical_overlap: lexical_overlap(dataset, &questions),
         lengths: lengths(&pairs),
         edit_ratio: (!ratios.is_empty()).then(|| ratios.iter().sum::<f64>() / ratios.len() as f64),

@@ -277,7 +277,7 @@ fn pointer(question: &str) -> Option<&'static str> {
             return false;
         }
         let goes_on = |next: &&str| text.mentions(&Searchable::new(&format!("{phrase} {next}")));
-        !(phrase.starts_with("the ") && GOES_ON.iter().any(|next| goes_on(&next)))
+        !(phrase.starts_with("the ") && GOES_ON.iter().any(goes_on))
     };
     POINTERS.iter().find(found).copied()
 }

@@ -13,9 +13,8 @@ use crate::domain::mention::{Placed, Searchable};
 const MOST_ALIGNED: usize = 4_000;
 
 /// Endings after which a sentence goes on.
-const ABBREVIATIONS: [&str; 14] = [
-    "e.g.", "i.e.", "vs.", "dr.", "mr.", "mrs.", "fig.", "al.", "approx.", "cf.", "no.", "resp.",
-    "st.", "spp.",
+const ABBREVIATIONS: [&str; 12] = [
+    "e.g.", "i.e.", "vs.", "dr.", "mr.", "mrs.", "fig.", "al.", "approx.", "cf.", "resp.", "spp.",
 ];
 
 /// How much an edit changes, in words.

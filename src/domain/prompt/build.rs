@@ -194,13 +194,13 @@ impl BuildPrompt<'_> {
                 question,
                 answer,
                 ..
-            } => vec![content, question, answer],
-            BuildPrompt::Alone { question } => vec![question],
+            } => vec![*content, *question, *answer],
+            BuildPrompt::Alone { question } => vec![*question],
             BuildPrompt::Contradicts {
                 question,
                 answer,
                 planted,
-            } => vec![question, answer, planted],
+            } => vec![*question, *answer, *planted],
         }
     }
 }

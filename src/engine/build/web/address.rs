@@ -1,6 +1,6 @@
 //! Which addresses pages may be fetched from: public ones.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -94,7 +94,9 @@ impl Resolve for PublicOnly {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
             let host = name.as_str().to_owned();
-            let found = tokio::net::lookup_host((host.as_str(), 0)).await?;
+            let asked = (host.clone(), 0);
+            // The system's resolver waits.
+            let found = tokio::task::spawn_blocking(move || asked.to_socket_addrs()).await??;
             let public: Vec<SocketAddr> = found.filter(|found| is_public(found.ip())).collect();
             match public.is_empty() {
                 true => Err(format!("{host} {NOT_PUBLIC}").into()),

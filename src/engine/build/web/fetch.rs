@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::header::{
     ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, LOCATION,
@@ -49,18 +49,44 @@ pub(super) fn client(allow_private: bool) -> Result<Client, reqwest::Error> {
 /// Fetches a page as its site allows.
 pub(super) async fn page(web: &Web, address: Url) -> Result<Fetched, Skip> {
     let mut url = address;
+    let mut left = web.settings.timeout;
     for _ in 0..=MOST_REDIRECTS {
         address::check(&url, web.settings.allow_private)?;
         web.robots.turn(web, &url).await?;
-        let response = get(&web.pages, &url).await?;
-        match redirect(&response, &url)? {
-            Some(next) => url = next,
-            None => return take(web, url, response).await,
+        // Only what the site takes counts, not the wait for its turn.
+        let started = Instant::now();
+        let step = tokio::time::timeout(left, step(web, url)).await;
+        match step.unwrap_or_else(|_| Err(too_slow(web)))? {
+            Step::Page(fetched) => return Ok(fetched),
+            Step::LeadsTo(next) => url = next,
         }
+        left = left.saturating_sub(started.elapsed());
     }
     Err(Skip::lasting(format!(
         "the address leads on more than {MOST_REDIRECTS} times"
     )))
+}
+
+/// What comes of one request.
+enum Step {
+    Page(Fetched),
+    LeadsTo(Url),
+}
+
+async fn step(web: &Web, url: Url) -> Result<Step, Skip> {
+    let response = get(&web.pages, &url).await?;
+    match redirect(&response, &url)? {
+        Some(next) => Ok(Step::LeadsTo(next)),
+        None => take(web, url, response).await.map(Step::Page),
+    }
+}
+
+/// A page or rules that take too long.
+pub(super) fn too_slow(web: &Web) -> Skip {
+    Skip::passing(format!(
+        "the site took longer than {} s",
+        web.settings.timeout.as_secs_f64()
+    ))
 }
 
 /// Asks for an address; errors are sentences.

@@ -169,15 +169,7 @@ impl Web {
     async fn read(&self, address: &str) -> Result<Page, Skip> {
         let url = Url::parse(address)
             .map_err(|error| Skip::lasting(format!("the address can't be read: {error}")))?;
-        let limit = self.settings.timeout;
-        let fetched = tokio::time::timeout(limit, fetch::page(self, url)).await;
-        let fetched = fetched.unwrap_or_else(|_| {
-            Err(Skip::passing(format!(
-                "the page took longer than {} s",
-                limit.as_secs_f64()
-            )))
-        })?;
-        text::main_text(fetched).await
+        text::main_text(fetch::page(self, url).await?).await
     }
 
     fn file(&self, address: &str) -> PathBuf {

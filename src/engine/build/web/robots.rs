@@ -61,7 +61,9 @@ impl Robots {
         // One at a time: whoever comes next waits for the pause behind this one.
         let mut site = site.lock().await;
         if site.rules.is_none() {
-            site.rules = Some(rules(web, url).await?);
+            let limited = tokio::time::timeout(web.settings.timeout, rules(web, url));
+            let slow = || Ok(Rules::Nothing(fetch::too_slow(web).reason));
+            site.rules = Some(limited.await.unwrap_or_else(|_| slow())?);
         }
         let mut pause = self.pause;
         match &site.rules {
