@@ -305,10 +305,11 @@ fn run_all(build: &Build, stages: &[Stage]) -> Result<Vec<Done>, Failure> {
         let signals = tokio::spawn(cancel_on_signal(cancel.clone()));
         let mut all = Vec::new();
         for &stage in stages {
-            let done = run_stage(build, stage, &cancel, &mut |done, total| {
+            let mut say = |done, total| {
                 let _ = line.at(stage.name(), done, total);
-            });
-            all.push(done.await.map_err(failure)?);
+            };
+            let done = run_stage(build, stage, &cancel, &mut say).await;
+            all.push(done.map_err(failure)?);
         }
         signals.abort();
         Ok(all)

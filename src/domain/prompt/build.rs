@@ -120,7 +120,7 @@ impl BuildPrompt<'_> {
     fn values(&self) -> Value {
         match self {
             BuildPrompt::Topics { question, count } => {
-                context! { count, ..of_question(question) }
+                context! { count => *count, ..of_question(question) }
             }
             BuildPrompt::Links {
                 question,
@@ -128,7 +128,7 @@ impl BuildPrompt<'_> {
                 count,
             } => {
                 let links: Vec<Value> = links.iter().map(of_link).collect();
-                context! { count, links, ..of_question(question) }
+                context! { count => *count, links, ..of_question(question) }
             }
             BuildPrompt::Summary {
                 question,
@@ -151,14 +151,18 @@ impl BuildPrompt<'_> {
             } => {
                 let sentences: Vec<String> = sentences.iter().map(|text| collapse(text)).collect();
                 let (content, question) = (content.trim(), collapse(question));
-                context! { content, question, answer, sentences }
+                context! { content, question, answer => *answer, sentences }
             }
             BuildPrompt::Alone { question } => context! { question => collapse(question) },
             BuildPrompt::Contradicts {
                 question,
                 answer,
                 planted,
-            } => context! { question => collapse(question), answer, planted },
+            } => context! {
+                question => collapse(question),
+                answer => *answer,
+                planted => *planted,
+            },
         }
     }
 

@@ -85,12 +85,12 @@ impl Candidates {
                 url: url.to_string(),
                 ..link
             };
-            match self
+            let known = self
                 .links
-                .iter_mut()
-                .find(|(known, _)| known.url == link.url)
-            {
-                Some((_, topics)) => topics.push(topic.to_owned()),
+                .iter()
+                .position(|(known, _)| known.url == link.url);
+            match known {
+                Some(at) => self.links[at].1.push(topic.to_owned()),
                 None if self.links.len() < MOST_LINKS => {
                     self.links.push((link, vec![topic.to_owned()]));
                 }
