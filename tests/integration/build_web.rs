@@ -174,7 +174,7 @@ fn pages_become_documents_and_every_other_link_has_its_reason() {
         "--pages",
         "9",
         "--page-timeout",
-        "2",
+        "4",
         "--page-bytes",
         "1000000",
         "--page-pause",
@@ -197,11 +197,11 @@ fn pages_become_documents_and_every_other_link_has_its_reason() {
         ("/huge", "more than 1000000 bytes"),
         ("/pdf", "application/pdf, which is not read"),
         ("/loop", "leads on more than 5 times"),
-        ("/slow", "longer than 2 s"),
+        ("/slow", "longer than 4 s"),
         ("/away", "\"file:\" are not read"),
         ("/private/page", "robots.txt does not allow it"),
         ("/missing", "answers 404"),
-        ("/empty", "no main text"),
+        ("/empty", "main text"),
         ("/useless", "finds nothing in it"),
     ] {
         assert!(reason(page).contains(part), "{page}: {}", reason(page));
