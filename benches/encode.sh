@@ -23,7 +23,7 @@ if [ -z "${PYTHON:-}" ]; then
     PYTHON=$work/venv/bin/python
     if [ ! -x "$PYTHON" ]; then
         python3 -m venv "$work/venv"
-        "$PYTHON" -m pip install --quiet --extra-index-url https://download.pytorch.org/whl/cpu \
+        "$PYTHON" -m pip install --quiet \
             torch transformers sentence-transformers onnx onnxscript onnxruntime
     fi
 fi

@@ -6,35 +6,58 @@ use std::sync::Arc;
 use crate::cli::common::{Environment, templates};
 use crate::cli::{ExplorerArgs, Failure};
 use crate::cli::{encoder, search};
-use crate::engine::models::{open_model, store_file};
+use crate::data::talk::{self, Script};
+use crate::domain::prompt::Templates;
+use crate::engine::models::{open_model, replay, sample_replay, store_file};
+use crate::model::replay::Pace;
 use crate::model::select::sampling;
 use crate::tui::{FindEncoder, ModelChoice, OpenIndex, Setup, Source};
 
 /// Name of the run under which the explorer stores replies.
 const RUN: &str = "explorer";
 
+/// How a name begins that stands for a recorded run.
+const REPLAY: &str = "replay:";
+
 /// Opens the explorer on a dataset folder, or on the sample benchmark.
 ///
 /// # Errors
-/// [`Failure`] when there is no terminal, or a prompt template of the user's is broken.
+/// [`Failure`] when there is no terminal, or a prompt template or script of the user's is broken.
 pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure> {
     let mut environment = environment.clone();
-    if let Some(model) = args.model {
-        environment.config.model = model;
-    }
     if let Some(theme) = args.theme {
         environment.config.theme = theme;
     }
+    let script = script(args.talk.as_deref(), args.demo)?;
+    if let Some(model) = args.model {
+        environment.config.model = model;
+    } else if let Some(run) = script.as_ref().and_then(|script| script.run.as_ref()) {
+        environment.config.model = format!("{REPLAY}{run}");
+    }
+    if script.is_some() && !args.demo && !environment.config.model.starts_with(REPLAY) {
+        return Err(Failure::Usage(
+            "a talk plays a recorded run: write `run = \"NAME\"` into the script, or give --model replay:NAME"
+                .to_owned(),
+        ));
+    }
     let environment = &environment;
     let (config, paths) = (&environment.config, &environment.paths);
-    let templates = templates(config.prompts.as_ref())?;
+    let pace = Pace::new(script.as_ref().map_or(1.0, |script| script.speed));
     let setup = Setup {
         dataset: args.path.map_or(Source::Sample, Source::Folder),
-        model: model(args.base_url, environment),
+        model: match args.demo {
+            true => demo(pace.clone()),
+            false => model(args.base_url, environment, pace.clone()),
+        },
         sampling: sampling(&config.model, config),
         run: RUN.into(),
-        store: Some(store_file(paths)),
-        templates,
+        // The demo shows nothing of what is stored on this machine.
+        store: (!args.demo).then(|| store_file(paths)),
+        templates: match args.demo {
+            // The recording answers the prompts of the program itself.
+            true => Templates::default(),
+            false => templates(config.prompts.as_ref())?,
+        },
         encoder: find_encoder(environment),
         index: (!args.index.is_empty()).then(|| open_index(args.index, environment)),
         backend: encoder::backend(None, environment)?,
@@ -45,15 +68,37 @@ pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure>
         colors: None,
         keys: config.keys.clone(),
         mouse: config.mouse,
+        talk: script.map(Arc::new),
+        pace,
     };
     crate::tui::run(setup).map_err(Failure::failed)
 }
 
-fn model(base_url: Option<String>, environment: &Environment) -> ModelChoice {
+/// The talk to give: of a file, or the demo's.
+fn script(file: Option<&std::path::Path>, demo: bool) -> Result<Option<Script>, Failure> {
+    let script = match (file, demo) {
+        (Some(file), _) => talk::read(file).map(Some),
+        (None, true) => talk::demo().map(Some),
+        (None, false) => Ok(None),
+    };
+    script.map_err(Failure::Usage)
+}
+
+fn demo(pace: Pace) -> ModelChoice {
+    ModelChoice {
+        name: "the recorded demo".into(),
+        open: Arc::new(move || Ok(Arc::new(sample_replay(pace.clone())?))),
+    }
+}
+
+fn model(base_url: Option<String>, environment: &Environment, pace: Pace) -> ModelChoice {
     let (config, paths) = (environment.config.clone(), environment.paths.clone());
     ModelChoice {
         name: config.model.clone(),
-        open: Arc::new(move || open_model(&config.model, base_url.as_deref(), &config, &paths)),
+        open: Arc::new(move || match config.model.strip_prefix(REPLAY) {
+            Some(run) => Ok(Arc::new(replay(&store_file(&paths), run, pace.clone())?)),
+            None => open_model(&config.model, base_url.as_deref(), &config, &paths),
+        }),
     }
 }
 

@@ -17,9 +17,9 @@ use crate::data::beir::{self, TestSet};
 use crate::data::output;
 use crate::domain::ranking::Measures;
 use crate::domain::text::{clean, count};
-use crate::engine::evaluate::{Evaluation, QueryOutcome, evaluate};
+use crate::engine::evaluate::{Evaluation, QueryOutcome, Reranking, evaluate};
 use crate::retrieval::corpus::{self, CorpusFile, Format, Record};
-use crate::retrieval::{CorpusDocument, EncoderSummary, Method, Search};
+use crate::retrieval::{CorpusDocument, EncoderSummary, Method, Search, rerank};
 
 /// Problems that are shown one by one.
 const PROBLEMS_SHOWN: usize = 5;
@@ -53,7 +53,13 @@ pub struct Args {
     /// Encoder: a name or a folder; not needed for bm25
     #[arg(long, value_name = "NAME|FOLDER")]
     pub encoder: Option<String>,
-    /// Where the encoder runs
+    /// Let a cross-encoder read the first documents of each list anew: medcpt-cross, or a folder
+    #[arg(long, value_name = "NAME|FOLDER")]
+    pub rerank: Option<String>,
+    /// How many it reads per query
+    #[arg(long, value_name = "N", default_value_t = rerank::DEFAULT_DEPTH, requires = "rerank", value_parser = clap::value_parser!(u16).range(1..))]
+    pub rerank_depth: u16,
+    /// Where encoder and cross-encoder run
     #[arg(long, value_enum)]
     pub backend: Option<Backend>,
     /// Which judgements: qrels/SPLIT.tsv
@@ -91,10 +97,20 @@ struct Output<'a> {
     split: &'a str,
     /// Null for bm25, which uses none.
     encoder: Option<EncoderSummary>,
+    /// Null where nothing was reranked.
+    rerank: Option<RerankedBy>,
     /// recall@10 of the index against the exact scan, measured when it was built.
     recall_at_10: Option<f64>,
     /// Per query, encoding included.
     milliseconds: Percentiles,
+}
+
+/// The cross-encoder that gave the order.
+#[derive(Debug, Serialize)]
+struct RerankedBy {
+    model: String,
+    weights_sha256: String,
+    depth: u16,
 }
 
 /// What searches took.
@@ -125,12 +141,19 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         output::check(file).map_err(Failure::failed)?;
     }
     let set = beir::open(&args.beir, &args.split).map_err(Failure::failed)?;
+    let wanted = args.rerank.as_deref();
+    let cross = search::cross_encoder(wanted, args.backend, environment)?;
+    let reranking = cross.as_ref().map(|cross| Reranking {
+        cross,
+        depth: args.rerank_depth.into(),
+    });
     let (method, searched, problems) = searched(&args, environment)?;
     let problem_count = say_problems(&set, &problems);
     let result = {
         let line = Line::new();
         let total = set.queries.len();
-        evaluate(&*searched, &set, method, args.depth as usize, &mut |done| {
+        let depth = args.depth as usize;
+        evaluate(&*searched, &set, method, depth, reranking, &mut |done| {
             line.at("searching", done, total)
         })
         .map_err(Failure::failed)?
@@ -156,6 +179,11 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         depth: args.depth,
         split: &args.split,
         encoder: info.encoder,
+        rerank: cross.as_ref().map(|cross| RerankedBy {
+            model: cross.info().name.clone(),
+            weights_sha256: cross.info().weights_sha256.clone(),
+            depth: args.rerank_depth,
+        }),
         recall_at_10: info.recall_at_10,
         milliseconds: percentiles(&result),
     };
@@ -294,6 +322,13 @@ fn text(output: &Output<'_>) -> String {
     let by = match &output.encoder {
         Some(encoder) => format!("{:?}, {}", output.retriever, encoder.name).to_lowercase(),
         None => format!("{:?}", output.retriever).to_lowercase(),
+    };
+    let by = match &output.rerank {
+        Some(cross) => format!(
+            "{by}, the first {} reranked by {}",
+            cross.depth, cross.model
+        ),
+        None => by,
     };
     let mut out = format!(
         "{by}: {} on {}\n",

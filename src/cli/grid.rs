@@ -9,6 +9,7 @@ use crate::data::dataset::Dataset;
 use crate::domain::context::{ComposeError, Scenario};
 use crate::domain::plan::{Conditions, Grid, stratified};
 use crate::domain::question::Question;
+use crate::domain::text::short;
 
 /// The flags of a grid.
 #[derive(Debug, Clone, clap::Args)]
@@ -41,6 +42,16 @@ pub struct GridArgs {
     )]
     pub p: Vec<f64>,
 
+    /// Only these questions, by id, with commas between them
+    #[arg(
+        long,
+        short = 'q',
+        value_name = "ID,…",
+        value_delimiter = ',',
+        conflicts_with_all = ["limit", "sample"]
+    )]
+    pub question: Vec<String>,
+
     /// Only the first so many questions, in file order
     #[arg(long, value_name = "N", value_parser = limit)]
     pub limit: Option<usize>,
@@ -67,6 +78,22 @@ pub struct GridArgs {
 fn stratum(question: &Question) -> String {
     let set = question.extra.get("dataset").and_then(|set| set.as_str());
     format!("{} {}", set.unwrap_or_default(), question.answer)
+}
+
+fn named(ids: &[String], dataset: &Dataset) -> Result<Vec<usize>, Failure> {
+    let mut positions = Vec::with_capacity(ids.len());
+    for id in ids {
+        positions.push(dataset.position(id).ok_or_else(|| {
+            Failure::Usage(format!(
+                "--question: there is no question \"{}\" in {}",
+                short(id),
+                dataset.name
+            ))
+        })?);
+    }
+    positions.sort_unstable();
+    positions.dedup();
+    Ok(positions)
 }
 
 fn limit(text: &str) -> Result<usize, String> {
@@ -115,11 +142,15 @@ impl GridArgs {
         Ok(conditions)
     }
 
-    /// Positions of the questions that are meant, rising: of the first `--limit`, a sample of `--sample`.
+    /// Positions of the questions that are meant, rising: those that are named, else of the first `--limit` a
+    /// sample of `--sample`.
     ///
     /// # Errors
-    /// [`Failure::Usage`] where more are to be drawn than there are.
+    /// [`Failure::Usage`] where an id is unknown, or more are to be drawn than there are.
     pub fn questions(&self, dataset: &Dataset) -> Result<Vec<usize>, Failure> {
+        if !self.question.is_empty() {
+            return named(&self.question, dataset);
+        }
         let all = dataset
             .questions
             .len()

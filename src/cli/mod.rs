@@ -104,6 +104,12 @@ pub struct ExplorerArgs {
     /// milvus://HOST:PORT/COLLECTION.
     #[arg(long, value_name = "DIR|URL")]
     pub index: Vec<String>,
+    /// Play the recorded demo on the sample benchmark: no network, no model, nothing is stored.
+    #[arg(long, conflicts_with_all = ["path", "model", "base_url", "index", "talk"])]
+    pub demo: bool,
+    /// Give a talk: go through the steps of this script (TOML) with the recorded replies of its run.
+    #[arg(long, value_name = "SCRIPT")]
+    pub talk: Option<PathBuf>,
     /// Theme: dark, light, okabe-ito, high-contrast, mono, or one of your own.
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,

@@ -17,7 +17,7 @@ use crate::domain::text::{clean, collapse, count, short};
 use crate::engine::ask::{AskRequest, ask};
 use crate::engine::instance::Instance;
 use crate::engine::models::{recording, store_file, store_with};
-use crate::model::replay::ReplayModel;
+use crate::model::replay::{Pace, ReplayModel};
 use crate::model::{ChatModel, Sampling};
 
 /// Arguments of `medrgb replay`.
@@ -78,7 +78,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         false => args.speed,
     };
     let model: Arc<dyn ChatModel> =
-        Arc::new(ReplayModel::new(recording, speed).map_err(Failure::failed)?);
+        Arc::new(ReplayModel::new(recording, Pace::new(speed)).map_err(Failure::failed)?);
     if args.json {
         let replies: Vec<_> = playable
             .iter()

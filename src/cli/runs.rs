@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -13,14 +12,15 @@ use crate::cli::Failure;
 use crate::cli::audit::percent;
 use crate::cli::common::{Environment, note, say, say_json, write_out};
 use crate::data::output;
+use crate::data::recorded::read_record;
 use crate::data::store::{
     RECORD_VERSION, ReplyRecord, RunGroup, RunLock, RunSummary, Store, StoreError, logbook,
 };
-use crate::domain::plain::json_reason;
 use crate::domain::plan::ConditionKey;
 use crate::domain::report::PAPER;
 use crate::domain::text::{clean, collapse, count, short};
 use crate::engine::models::store_file;
+use crate::source;
 
 /// Problems of an imported file that are written out.
 const PROBLEMS_SHOWN: usize = 5;
@@ -454,7 +454,7 @@ fn read_records(path: &Path, run: Option<&str>) -> Result<Imported, Failure> {
         Failure::Failed(format!("{} can't be read: {error}", path.display()))
     };
     let mut imported = Imported::default();
-    let mut reader = BufReader::new(File::open(path).map_err(failed)?);
+    let (mut reader, _) = source::open(path).map_err(failed)?;
     let mut line = Vec::new();
     let mut number = 0usize;
     while reader.read_until(b'\n', &mut line).map_err(failed)? > 0 {
@@ -464,7 +464,7 @@ fn read_records(path: &Path, run: Option<&str>) -> Result<Imported, Failure> {
             while reader.read_until(b'\n', &mut line).map_err(failed)? > 0 {}
         }
         if !line.trim_ascii().is_empty() {
-            match record(&line) {
+            match read_record(&line) {
                 Ok(mut record) => {
                     if let Some(run) = run {
                         run.clone_into(&mut record.run);
@@ -479,27 +479,4 @@ fn read_records(path: &Path, run: Option<&str>) -> Result<Imported, Failure> {
         line.clear();
     }
     Ok(imported)
-}
-
-fn record(json: &[u8]) -> Result<ReplyRecord, String> {
-    let value: Value = serde_json::from_slice(json)
-        .map_err(|error| format!("no JSON object ({})", json_reason(&error)))?;
-    match value.get("version").and_then(Value::as_u64) {
-        Some(version) if version > u64::from(RECORD_VERSION) => Err(format!(
-            "the record has version {version}, but this program knows versions up to {RECORD_VERSION}; update the program"
-        )),
-        Some(_) => {
-            let mut record: ReplyRecord = serde_json::from_value(value)
-                .map_err(|error| format!("no record of a reply ({})", json_reason(&error)))?;
-            record.id = 0;
-            if record.run.trim().is_empty() {
-                return Err("the record's \"run\" is empty".to_owned());
-            }
-            Ok(record)
-        }
-        None => Err(
-            "\"version\" is missing, so this is no record; expected a file that `medrgb runs export` has written"
-                .to_owned(),
-        ),
-    }
 }

@@ -48,8 +48,8 @@ pub struct Args {
     #[arg(long, value_name = "NAME|FOLDER")]
     pub rerank: Option<String>,
     /// How many hits the cross-encoder reads; at least K.
-    #[arg(long, value_name = "N", default_value_t = rerank::DEFAULT_DEPTH, requires = "rerank")]
-    pub rerank_depth: usize,
+    #[arg(long, value_name = "N", default_value_t = rerank::DEFAULT_DEPTH, requires = "rerank", value_parser = clap::value_parser!(u16).range(1..))]
+    pub rerank_depth: u16,
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -137,7 +137,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     }
     .map_err(Failure::failed)?;
     let (method, folders) = plan(args.retriever, args.encoder.as_deref(), environment)?;
-    let cross = cross_encoder(&args, environment)?;
+    let cross = cross_encoder(args.rerank.as_deref(), args.backend, environment)?;
     let retriever = build(
         documents(&dataset),
         folders.as_ref(),
@@ -158,7 +158,7 @@ fn search_index(args: &Args, environment: &Environment) -> Result<(), Failure> {
     for url in args.index.iter().filter(|name| Address::is_remote(name)) {
         remote::warn(url);
     }
-    let cross = cross_encoder(args, environment)?;
+    let cross = cross_encoder(args.rerank.as_deref(), args.backend, environment)?;
     let (searched, method) = open_index(
         &args.index,
         args.retriever.map(Method::from),
@@ -209,7 +209,7 @@ fn answer(
     cross: Option<&CrossEncoder>,
 ) -> Result<(), Failure> {
     let depth = match cross {
-        Some(_) => args.rerank_depth.max(args.k),
+        Some(_) => usize::from(args.rerank_depth).max(args.k),
         None => args.k,
     };
     let found = searched
@@ -304,15 +304,19 @@ pub(super) fn build(
 }
 
 /// The cross-encoder of `--rerank`, opened before anything slow is done.
-fn cross_encoder(args: &Args, environment: &Environment) -> Result<Option<CrossEncoder>, Failure> {
-    let Some(wanted) = &args.rerank else {
+///
+/// # Errors
+/// [`Failure`] where there is no such cross-encoder, or it can't be opened.
+pub fn cross_encoder(
+    wanted: Option<&str>,
+    backend: Option<Backend>,
+    environment: &Environment,
+) -> Result<Option<CrossEncoder>, Failure> {
+    let Some(wanted) = wanted else {
         return Ok(None);
     };
-    if args.rerank_depth == 0 {
-        return Err(Failure::Usage("--rerank-depth must be at least 1".into()));
-    }
     let folder = encoder::cross_encoder(wanted, environment)?;
-    let backend = encoder::backend(args.backend, environment)?;
+    let backend = encoder::backend(backend, environment)?;
     let cross = rerank::open(&folder, backend).map_err(Failure::failed)?;
     for text in &cross.info().notes {
         note(text);

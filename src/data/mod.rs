@@ -11,4 +11,6 @@ pub mod output;
 pub mod parquet_file;
 pub mod predictions;
 pub mod prompts;
+pub mod recorded;
 pub mod store;
+pub mod talk;

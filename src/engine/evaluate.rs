@@ -2,10 +2,12 @@
 
 use std::ops::ControlFlow;
 
+use medrgb_encoder::CrossEncoder;
+
 use crate::data::beir::{JudgedQuery, TestSet};
 use crate::domain::ranking::{Measures, trec_order};
 use crate::domain::stats::{Resampling, pooled};
-use crate::retrieval::{Method, RetrievalError, Search};
+use crate::retrieval::{Found, Method, RetrievalError, Search, rerank};
 
 /// What a retriever made of a test set.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,8 +48,18 @@ pub struct RankedDocument {
     pub grade: i64,
 }
 
-/// Searches every query and measures the lists, `depth` documents long. A document with the query's own id
-/// is left out, as BEIR does. `progress` gets the number of finished queries and may cancel.
+/// What reads found documents anew before they are measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Reranking<'a> {
+    /// The cross-encoder.
+    pub cross: &'a CrossEncoder,
+    /// How many of the first documents of each list it reads; the others follow behind them.
+    pub depth: usize,
+}
+
+/// Searches every query and measures the lists, `depth` documents long, reranked where that is asked for. A
+/// document with the query's own id is left out, as BEIR does. `progress` gets the number of finished queries
+/// and may cancel.
 ///
 /// # Errors
 /// When a search fails, `progress` breaks, or no query has a relevant document.
@@ -56,15 +68,18 @@ pub fn evaluate(
     set: &TestSet,
     method: Method,
     depth: usize,
+    reranking: Option<Reranking<'_>>,
     progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
 ) -> Result<Evaluation, RetrievalError> {
     let mut queries = Vec::with_capacity(set.queries.len());
     let mut without_relevant = 0;
+    let stopped = || RetrievalError("stopped; nothing was evaluated".into());
     for (done, query) in set.queries.iter().enumerate() {
         if progress(done).is_break() {
-            return Err(RetrievalError("stopped; nothing was evaluated".into()));
+            return Err(stopped());
         }
-        match outcome(searcher, query, method, depth)? {
+        let mut go_on = || progress(done);
+        match outcome(searcher, query, method, depth, reranking, &mut go_on)? {
             Some(outcome) => queries.push(outcome),
             None => without_relevant += 1,
         }
@@ -91,14 +106,20 @@ fn outcome(
     query: &JudgedQuery,
     method: Method,
     depth: usize,
+    reranking: Option<Reranking<'_>>,
+    go_on: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Option<QueryOutcome>, RetrievalError> {
     let relevant = query.grades.values().filter(|&&grade| grade > 0).count();
     if relevant == 0 {
         return Ok(None);
     }
     // One more, in case the query itself is found.
-    let found = searcher.search(&query.text, method, depth.saturating_add(1))?;
+    let mut found = searcher.search(&query.text, method, depth.saturating_add(1))?;
     let timing = found.timing_ms;
+    let mut took_ms = timing.tokenize + timing.encode + timing.search;
+    if let Some(reranking) = reranking {
+        (found, took_ms) = reranked(found, &query.text, reranking, took_ms, go_on)?;
+    }
     let mut ranked: Vec<RankedDocument> = found
         .hits
         .into_iter()
@@ -118,8 +139,31 @@ fn outcome(
         measures,
         relevant,
         ranked,
-        took_ms: timing.tokenize + timing.encode + timing.search,
+        took_ms,
     }))
+}
+
+/// The first documents in the order of the cross-encoder, the others behind them with scores below theirs; and
+/// the time with what that took.
+fn reranked(
+    mut found: Found,
+    query: &str,
+    reranking: Reranking<'_>,
+    took_ms: f64,
+    go_on: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<(Found, f64), RetrievalError> {
+    let rest = found.hits.split_off(reranking.depth.min(found.hits.len()));
+    let read = found.hits.len();
+    let done = rerank::rerank(found, query, reranking.cross, read, &mut |_, _| go_on())?;
+    let mut found = done.found;
+    let last = found.hits.last().map_or(0.0, |hit| hit.score);
+    found
+        .hits
+        .extend(rest.into_iter().zip(1u16..).map(|(mut hit, behind)| {
+            hit.score = last - f32::from(behind);
+            hit
+        }));
+    Ok((found, took_ms + done.ms))
 }
 
 #[cfg(test)]
@@ -175,7 +219,7 @@ mod tests {
             query("q4", "renal", &[("d1", 0)]),
         ]);
         let mut go = |_| ControlFlow::Continue(());
-        let result = evaluate(&*retriever, &set, Method::Bm25, 100, &mut go).unwrap();
+        let result = evaluate(&*retriever, &set, Method::Bm25, 100, None, &mut go).unwrap();
         assert_eq!((result.queries.len(), result.without_relevant), (3, 1));
         assert_eq!(result.queries[0].measures.map, 1.0);
         assert_eq!(result.queries[1].measures, Measures::default());
@@ -192,10 +236,10 @@ mod tests {
         let retriever = bm25(&[("d1", "heart failure")]);
         let one = set(vec![query("q", "heart", &[("d1", 1)])]);
         let mut stop = |_| ControlFlow::Break(());
-        assert!(evaluate(&*retriever, &one, Method::Bm25, 10, &mut stop).is_err());
+        assert!(evaluate(&*retriever, &one, Method::Bm25, 10, None, &mut stop).is_err());
         let none = set(vec![query("q", "heart", &[("d1", 0)])]);
         let mut go = |_| ControlFlow::Continue(());
-        let error = evaluate(&*retriever, &none, Method::Bm25, 10, &mut go).unwrap_err();
+        let error = evaluate(&*retriever, &none, Method::Bm25, 10, None, &mut go).unwrap_err();
         assert!(error.to_string().contains("nothing can be measured"));
     }
 }

@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::config::{Config, Paths};
+use crate::data::recorded::sample_run;
 use crate::data::store::{FILE_NAME, ReplyRecord, Store, StoreError};
 use crate::domain::text::short;
 use crate::engine::ask::{identity_of, result_of};
 use crate::model::open::open;
 use crate::model::registry::models_dir;
-use crate::model::replay::{Recorded, Recording, ReplayModel};
+use crate::model::replay::{Pace, Recorded, Recording, ReplayModel};
 use crate::model::select::{Selected, resolve};
 use crate::model::{BackendKind, ChatModel, FailureKind, ModelError};
 
@@ -30,22 +31,35 @@ pub fn open_model(
 ) -> Result<Arc<dyn ChatModel>, ModelError> {
     let env = |name: &str| std::env::var(name).ok();
     match resolve(name, base_url, config, &env)? {
-        Selected::Replay(run) => Ok(Arc::new(replay(&store_file(paths), &run, 1.0)?)),
+        Selected::Replay(run) => Ok(Arc::new(replay(&store_file(paths), &run, Pace::new(1.0))?)),
         selected => open(selected, &models_dir(&paths.cache)),
     }
 }
 
-/// A model that plays a stored run; speed 1 is real time.
+/// A model that plays a stored run.
 ///
 /// # Errors
 /// [`ModelError`] where the store can't be read or the run holds nothing.
-pub fn replay(store: &Path, run: &str, speed: f64) -> Result<ReplayModel, ModelError> {
+pub fn replay(store: &Path, run: &str, pace: Pace) -> Result<ReplayModel, ModelError> {
     let local = |why: String| ModelError::new(FailureKind::Local, why);
     let store = store_with(store, run)?;
     let records = store
         .replies_of_run(run)
         .map_err(|error| local(error.to_string()))?;
-    ReplayModel::new(recording(run, &records).map_err(local)?, speed)
+    ReplayModel::new(recording(run, &records).map_err(local)?, pace)
+}
+
+/// A model that plays the run recorded with the sample benchmark, which is built into the program.
+///
+/// # Errors
+/// [`ModelError`] where the recording can't be read; a test sees to it that it can.
+pub fn sample_replay(pace: Pace) -> Result<ReplayModel, ModelError> {
+    let local = |why: String| ModelError::new(FailureKind::Local, why);
+    let records = sample_run().map_err(local)?;
+    let run = records
+        .first()
+        .map_or_else(String::new, |record| record.run.clone());
+    ReplayModel::new(recording(&run, &records).map_err(local)?, pace)
 }
 
 /// Opens the store that holds this run; makes none.

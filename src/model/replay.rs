@@ -1,6 +1,8 @@
 //! Plays recorded replies with their real timing: no network, no model.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -40,22 +42,48 @@ pub struct Recording {
     pub replies: Vec<Recorded>,
 }
 
+/// How fast recordings are played: 1 is real time, 2 twice as fast, infinity at once. Clones share it, so it
+/// can be changed while a reply is being played.
+#[derive(Debug, Clone)]
+pub struct Pace(Arc<AtomicU64>);
+
+impl Pace {
+    /// A pace of its own.
+    pub fn new(speed: f64) -> Pace {
+        Pace(Arc::new(AtomicU64::new(speed.to_bits())))
+    }
+
+    /// Changes it for all who share it.
+    pub fn set(&self, speed: f64) {
+        self.0.store(speed.to_bits(), Ordering::Relaxed);
+    }
+
+    /// As it is now.
+    pub fn get(&self) -> f64 {
+        f64::from_bits(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// Longest time for which a change of pace goes unnoticed.
+const SLICE: Duration = Duration::from_millis(100);
+
 /// Plays a recorded run.
 #[derive(Debug)]
 pub struct ReplayModel {
     identity: ModelIdentity,
     run: String,
     replies: HashMap<(String, String), Result<Reply, ModelError>>,
-    speed: f64,
+    pace: Pace,
 }
 
 impl ReplayModel {
-    /// A model that plays `recording`; speed 1 is real time, 2 twice as fast, infinity at once.
+    /// A model that plays `recording`.
     ///
     /// # Errors
-    /// [`FailureKind::BadRequest`] for a speed that is not above 0, [`FailureKind::NotFound`] for a
+    /// [`FailureKind::BadRequest`] for a pace that is not above 0, [`FailureKind::NotFound`] for a
     /// recording without replies.
-    pub fn new(recording: Recording, speed: f64) -> Result<ReplayModel, ModelError> {
+    pub fn new(recording: Recording, pace: Pace) -> Result<ReplayModel, ModelError> {
+        let speed = pace.get();
         if speed.is_nan() || speed <= 0.0 {
             return Err(ModelError::new(
                 FailureKind::BadRequest,
@@ -90,7 +118,7 @@ impl ReplayModel {
             identity,
             run: recording.run,
             replies,
-            speed,
+            pace,
         })
     }
 
@@ -118,10 +146,12 @@ impl ReplayModel {
         let start = Instant::now();
         let mut played = 0;
         let mut reasoned = false;
+        let mut clock = 0;
         for (at, piece) in pieces(reply) {
-            if !self.wait(start, at, cancel).await {
+            if !self.wait(at.saturating_sub(clock), cancel).await {
                 return Ok(cut(reply, played, reasoned, start));
             }
+            clock = at.max(clock);
             match piece {
                 Piece::Reasoning => {
                     reasoned = true;
@@ -137,21 +167,33 @@ impl ReplayModel {
         Ok(reply.clone())
     }
 
-    /// Waits until `at` of the recording; false where the user stopped it.
-    async fn wait(&self, start: Instant, at: u64, cancel: &CancellationToken) -> bool {
-        let due = Duration::try_from_secs_f64(at as f64 / 1000.0 / self.speed)
-            .ok()
-            .and_then(|offset| start.checked_add(offset));
-        let until = async {
-            match due {
-                Some(due) => tokio::time::sleep_until(due).await,
-                None => std::future::pending().await,
+    /// Waits for `millis` of the recording; false where the user stopped it. Long waits are cut into slices,
+    /// so that another pace is felt at once.
+    async fn wait(&self, millis: u64, cancel: &CancellationToken) -> bool {
+        let mut left = millis as f64 / 1000.0;
+        loop {
+            if cancel.is_cancelled() {
+                return false;
             }
-        };
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => false,
-            () = until => true,
+            let speed = self.pace.get();
+            // A pace that was set to nonsense plays in real time.
+            let speed = if speed > 0.0 { speed } else { 1.0 };
+            let whole = Duration::try_from_secs_f64(left / speed).unwrap_or(Duration::MAX);
+            if whole.is_zero() {
+                return true;
+            }
+            let slice = whole.min(SLICE);
+            let began = Instant::now();
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return false,
+                () = tokio::time::sleep(slice) => {}
+            }
+            // By the clock, so that late timers do not add up.
+            left -= began.elapsed().as_secs_f64() * speed;
+            if left <= 0.0 {
+                return true;
+            }
         }
     }
 }
@@ -282,7 +324,7 @@ mod tests {
                 recorded("fails", Err(failure)),
             ],
         };
-        ReplayModel::new(recording, speed).unwrap()
+        ReplayModel::new(recording, Pace::new(speed)).unwrap()
     }
 
     #[tokio::test]
@@ -366,10 +408,10 @@ mod tests {
             replies: vec![],
         };
         for speed in [0.0, -1.0, f64::NAN] {
-            assert!(ReplayModel::new(empty.clone(), speed).is_err());
+            assert!(ReplayModel::new(empty.clone(), Pace::new(speed)).is_err());
         }
         assert_eq!(
-            ReplayModel::new(empty, 1.0).unwrap_err().kind,
+            ReplayModel::new(empty, Pace::new(1.0)).unwrap_err().kind,
             FailureKind::NotFound
         );
     }

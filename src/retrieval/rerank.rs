@@ -9,7 +9,7 @@ use medrgb_encoder::{BackendChoice, CrossEncoder, EncoderError, Pair};
 use crate::retrieval::{Found, Hit, RetrievalError, encoders};
 
 /// How many hits are read anew where nothing else is said.
-pub const DEFAULT_DEPTH: usize = 100;
+pub const DEFAULT_DEPTH: u16 = 100;
 
 /// Hits in the order of a cross-encoder.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,6 +12,7 @@ use crate::tui::app::input::Input;
 use crate::tui::app::instance::InstanceState;
 use crate::tui::app::reply::Replies;
 use crate::tui::app::retrieval::{IndexState, RetrievalState};
+use crate::tui::app::talk::{Talk, Waiting};
 use crate::tui::keymap::Keymap;
 use crate::tui::theme::Theme;
 use crate::tui::widgets::text::WrapCache;
@@ -22,6 +23,7 @@ pub mod instance;
 pub mod reached;
 pub mod reply;
 pub mod retrieval;
+pub mod talk;
 
 /// What fills the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,6 +34,8 @@ pub enum Screen {
     Instance,
     /// Live search.
     Retrieval,
+    /// A talk: steps of a script with large panels and a caption.
+    Talk,
 }
 
 impl Screen {
@@ -41,6 +45,7 @@ impl Screen {
             Screen::Browse => "browse",
             Screen::Instance => "instance",
             Screen::Retrieval => "retrieval",
+            Screen::Talk => "talk",
         }
     }
 }
@@ -175,6 +180,8 @@ pub struct App {
     pub replies: Replies,
     /// Live search.
     pub retrieval: RetrievalState,
+    /// The talk that is given, if the program was started for one.
+    pub talk: Option<Talk>,
     /// Keys.
     pub keymap: Keymap,
     /// Looks.
@@ -209,6 +216,7 @@ impl App {
             instance: None,
             replies: Replies::default(),
             retrieval: RetrievalState::default(),
+            talk: None,
             keymap,
             theme: Rc::new(theme),
             settings,
@@ -266,6 +274,14 @@ impl App {
 
     /// Whether something on screen changes with time alone.
     pub fn ticking(&self) -> bool {
-        self.replies.running.is_some() || self.retrieval.is_busy()
+        self.replies.running.is_some() || self.retrieval.is_busy() || self.talk_waits()
+    }
+
+    /// Whether a talk goes on by itself after a while.
+    fn talk_waits(&self) -> bool {
+        let talk = self.talk.as_ref().filter(|_| self.screen == Screen::Talk);
+        talk.is_some_and(|talk| {
+            talk.remaining(self.now).is_some() || talk.waiting == Waiting::ToAsk
+        })
     }
 }

@@ -42,6 +42,12 @@ pub enum Command {
     ToggleMap,
     Rebuild,
     CancelBuild,
+    Talk,
+    TalkNext,
+    TalkBack,
+    TalkAuto,
+    TalkFaster,
+    TalkSlower,
     Copy,
     Up,
     Down,
@@ -81,6 +87,14 @@ const INSTANCE: &[Screen] = &[Screen::Instance];
 const RETRIEVAL: &[Screen] = &[Screen::Retrieval];
 const INNER: &[Screen] = &[Screen::Instance, Screen::Retrieval];
 const ALL: &[Screen] = &[Screen::Browse, Screen::Instance, Screen::Retrieval];
+const TALK: &[Screen] = &[Screen::Talk];
+/// All screens, talks too, whose keys for paging go from step to step.
+const EVERYWHERE: &[Screen] = &[
+    Screen::Browse,
+    Screen::Instance,
+    Screen::Retrieval,
+    Screen::Talk,
+];
 
 const fn row(
     command: Command,
@@ -382,6 +396,54 @@ pub const COMMANDS: &[CommandInfo] = &[
         "retrieval",
         "search the documents of this dataset",
     ),
+    row(
+        Command::TalkNext,
+        "talk-next",
+        &["space", "right", "enter", "pagedown"],
+        TALK,
+        "next",
+        "the next step; after the last one the first",
+    ),
+    row(
+        Command::TalkBack,
+        "talk-back",
+        &["left", "backspace", "pageup"],
+        TALK,
+        "back a step",
+        "the step before",
+    ),
+    row(
+        Command::TalkAuto,
+        "talk-auto",
+        &["a"],
+        TALK,
+        "by itself",
+        "let the talk go on by itself, or wait for keys",
+    ),
+    row(
+        Command::TalkFaster,
+        "talk-faster",
+        &["+", "="],
+        TALK,
+        "speed",
+        "play replies twice as fast",
+    ),
+    row(
+        Command::TalkSlower,
+        "talk-slower",
+        &["-"],
+        TALK,
+        "speed",
+        "play replies half as fast",
+    ),
+    row(
+        Command::Talk,
+        "talk",
+        &["T"],
+        &[Screen::Browse, Screen::Instance],
+        "",
+        "go on with the talk or demo that the program was started for",
+    ),
     row(Command::Up, "up", &["k", "up"], ALL, "", "up"),
     row(Command::Down, "down", &["j", "down"], ALL, "", "down"),
     row(
@@ -413,7 +475,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         Command::Palette,
         "palette",
         &[":"],
-        ALL,
+        EVERYWHERE,
         "",
         "find a command by name",
     ),
@@ -421,7 +483,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         Command::ToggleMouse,
         "mouse",
         &["f8"],
-        ALL,
+        EVERYWHERE,
         "",
         "mouse on or off (on: the terminal's own text selection stops)",
     ),
@@ -429,7 +491,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         Command::Redraw,
         "redraw",
         &["ctrl-l"],
-        ALL,
+        EVERYWHERE,
         "",
         "draw the screen anew",
     ),
@@ -437,7 +499,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         Command::Suspend,
         "suspend",
         &["ctrl-z"],
-        ALL,
+        EVERYWHERE,
         "",
         "back to the shell; `fg` returns",
     ),
@@ -445,7 +507,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         Command::Back,
         "back",
         &["q", "esc"],
-        INNER,
+        &[Screen::Instance, Screen::Retrieval, Screen::Talk],
         "back",
         "back to where you came from",
     ),
@@ -461,11 +523,18 @@ pub const COMMANDS: &[CommandInfo] = &[
         Command::Quit,
         "quit",
         &["ctrl-c"],
-        ALL,
+        EVERYWHERE,
         "",
         "leave the program",
     ),
-    row(Command::Help, "help", &["?"], ALL, "all keys", "this list"),
+    row(
+        Command::Help,
+        "help",
+        &["?"],
+        EVERYWHERE,
+        "all keys",
+        "this list",
+    ),
 ];
 
 /// The row of a command.

@@ -69,6 +69,8 @@ pub enum Effect {
     Highlight(String),
     /// Copy to the terminal's clipboard (done by the loop).
     Copy(String),
+    /// Play recorded replies at this speed.
+    Pace(f64),
     /// Capture the mouse or let it go (done by the loop).
     Mouse(bool),
     /// Stop like a program in a shell does (done by the loop).
@@ -160,6 +162,7 @@ impl Effects {
                 self.thread("load replies", move || job.stored(&dataset, question_id));
             }
             Effect::Ask(parts) => self.ask(*parts),
+            Effect::Pace(speed) => self.setup.pace.set(speed),
             Effect::Cancel(ticket) => {
                 if let Some((running, cancel)) = &self.running
                     && *running == ticket

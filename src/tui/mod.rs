@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::data::talk::Script;
 use crate::domain::prompt::Templates;
+use crate::model::replay::Pace;
 use crate::model::{ChatModel, ModelError, Sampling};
 use crate::retrieval::{EncoderFolders, Search};
 use crate::tui::theme::ColorDepth;
@@ -91,6 +93,10 @@ pub struct Setup {
     pub keys: BTreeMap<String, Vec<String>>,
     /// Whether the mouse is captured from the start.
     pub mouse: bool,
+    /// A talk to be given.
+    pub talk: Option<Arc<Script>>,
+    /// How fast a recorded run is played, where the model is one.
+    pub pace: Pace,
 }
 
 /// The explorer can't run.

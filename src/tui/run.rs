@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crossterm::event::{Event, KeyEventKind};
 use tokio::sync::mpsc;
 
+use crate::tui::app::talk::Talk;
 use crate::tui::app::{App, DatasetState, Settings};
 use crate::tui::effects::{Effect, Effects};
 use crate::tui::keyboard::Keyboard;
@@ -89,6 +90,7 @@ fn app_of(setup: &Setup, size: (u16, u16)) -> App {
     };
     let mut app = App::new(settings, keymap, theme, size);
     app.mouse = setup.mouse;
+    app.talk = setup.talk.clone().map(Talk::new);
     app.braille = terminal::has_braille(variable);
     if !complaints.is_empty() {
         app.complain(complaints.join(" · "));

@@ -16,6 +16,7 @@ mod instance;
 mod overlay;
 mod reply;
 mod retrieval;
+mod talk;
 
 /// Effects to start with, before the first message.
 pub fn start() -> Vec<Effect> {
@@ -41,7 +42,7 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
             }
             Vec::new()
         }
-        Message::Tick => Vec::new(),
+        Message::Tick => talk::tick(app),
         Message::Dataset(result) => on_dataset(app, result),
         Message::Model(Ok(identity)) => {
             app.model = ModelState::Ready(identity);
@@ -64,7 +65,11 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
             question_id,
             records,
         } => reply::on_stored(app, question_id, &records),
-        Message::Reply { ticket, event } => reply::on_event(app, ticket, event),
+        Message::Reply { ticket, event } => {
+            let mut effects = reply::on_event(app, ticket, event);
+            effects.extend(talk::tick(app));
+            effects
+        }
         Message::Index { ticket, event } => retrieval::on_index(app, ticket, event),
         Message::Search { ticket, news } => {
             retrieval::on_search(app, ticket, *news);
@@ -89,7 +94,9 @@ fn on_dataset(
         Ok(dataset) => {
             app.browse.load(&dataset);
             app.dataset = DatasetState::Ready(dataset.clone());
-            vec![Effect::LoadOutcomes { dataset }]
+            let mut effects = vec![Effect::LoadOutcomes { dataset }];
+            effects.extend(talk::begin(app));
+            effects
         }
         Err(problem) => {
             app.dataset = DatasetState::Failed(problem);
@@ -158,10 +165,12 @@ pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
             vec![Effect::Mouse(app.mouse)]
         }
         Command::Retrieval => retrieval::open(app),
+        Command::Talk => talk::resume(app),
         _ => match app.screen {
             Screen::Browse => browse::run(app, command),
             Screen::Instance => instance::run(app, command),
             Screen::Retrieval => retrieval::run(app, command),
+            Screen::Talk => talk::run(app, command),
         },
     }
 }
@@ -201,7 +210,7 @@ fn on_mouse(app: &mut App, event: MouseEvent) -> Vec<Effect> {
                 instance::focus_at(app, at);
                 Vec::new()
             }
-            Screen::Retrieval => Vec::new(),
+            Screen::Retrieval | Screen::Talk => Vec::new(),
         },
         _ => Vec::new(),
     }
@@ -253,6 +262,6 @@ fn list_rows(app: &App) -> usize {
     match app.screen {
         Screen::Browse => view::browse::visible_rows(app),
         Screen::Retrieval => view::retrieval::visible_hits(app),
-        Screen::Instance => 1,
+        Screen::Instance | Screen::Talk => 1,
     }
 }

@@ -17,6 +17,7 @@ pub mod palette;
 mod reply;
 pub mod retrieval;
 mod scores;
+mod talk;
 mod why;
 
 /// The smallest terminal that is of use.
@@ -36,11 +37,15 @@ pub fn draw(app: &App, buffer: &mut Buffer) {
         Screen::Browse => browse::draw(app, area, buffer),
         Screen::Instance => instance::draw(app, area, buffer),
         Screen::Retrieval => retrieval::draw(app, area, buffer),
+        Screen::Talk => talk::draw(app, area, buffer),
     }
     if app.overlay.is_some() {
         overlay::draw(app, area, buffer);
     }
-    chrome::footer(app, area, buffer);
+    // A talk has its caption there, as long as nothing else must be said.
+    if app.screen != Screen::Talk || app.overlay.is_some() || app.notice.is_some() {
+        chrome::footer(app, area, buffer);
+    }
 }
 
 fn screen_area(app: &App) -> Rect {

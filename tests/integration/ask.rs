@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use medrgb::data::store::{ReplyRecord, Store};
 use medrgb::engine::models::{recording, replay};
+use medrgb::model::replay::Pace;
 use serde_json::{Value, json};
 
 #[cfg(unix)]
@@ -353,6 +354,6 @@ fn a_stored_run_replays_without_a_server() {
         recorded.replies[0].result.as_ref().unwrap().text,
         records[0].raw
     );
-    let missing = replay(&file, "walk", 1.0).unwrap_err();
+    let missing = replay(&file, "walk", Pace::new(1.0)).unwrap_err();
     assert!(missing.message.contains("\"talk\""), "{missing}");
 }

@@ -275,6 +275,185 @@ fn vectors_are_built_and_searched_and_a_foreign_encoder_is_refused() {
 }
 
 #[test]
+fn graphs_of_less_precision_find_the_same_with_the_same_scores() {
+    let home = Home::new();
+    tiny_bert::write(&home.path("tiny"), Tiny::default());
+    home.beir("set", 300);
+    let query = tiny_bert::texts(300)[77].clone();
+    let mut lists = Vec::new();
+    for graph in ["stored", "half", "int8"] {
+        let out = format!("ix-{graph}");
+        let build = [
+            "index",
+            "build",
+            "--corpus",
+            "set",
+            "--encoder",
+            "tiny",
+            "--backend",
+            "cpu",
+            "--graph",
+            graph,
+            "--out",
+            &out,
+            "--json",
+        ];
+        let built = home.json(&build);
+        assert_eq!(built["graph"], graph);
+        assert!(built["recall_at_10"].as_f64().unwrap() >= 0.95, "{built}");
+        let found = home.json(&[
+            "search",
+            "--index",
+            &out,
+            "--retriever",
+            "dense",
+            "--backend",
+            "cpu",
+            "--json",
+            &query,
+        ]);
+        let scores: Vec<f64> = found["hits"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|hit| hit["score"].as_f64().unwrap())
+            .collect();
+        lists.push((ids(&found), scores));
+    }
+    assert_eq!(lists[0], lists[1]);
+    assert_eq!(lists[0], lists[2]);
+    let message = home.failure(&[
+        "index",
+        "build",
+        "--corpus",
+        "set",
+        "--encoder",
+        "tiny",
+        "--backend",
+        "cpu",
+        "--graph",
+        "half",
+        "--out",
+        "ix-int8",
+    ]);
+    assert!(
+        message.contains("another precision of its graph"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_cross_encoder_gives_the_order_of_search_and_of_measures() {
+    let home = Home::new();
+    tiny_bert::write_cross(&home.path("cross"), 3);
+    home.beir("set", 60);
+    home.write(
+        "set/queries.jsonl",
+        "{\"_id\":\"q\",\"text\":\"heart failure\"}\n",
+    );
+    home.write(
+        "set/qrels/test.tsv",
+        "query-id\tcorpus-id\tscore\nq\td5\t1\n",
+    );
+    home.json(&[
+        "index",
+        "build",
+        "--corpus",
+        "set",
+        "--encoder",
+        "none",
+        "--out",
+        "ix",
+        "--json",
+    ]);
+    let search = |more: &[&str]| {
+        let mut args = vec![
+            "search",
+            "--index",
+            "ix",
+            "-k",
+            "5",
+            "--json",
+            "heart failure",
+        ];
+        args.extend(more);
+        home.json(&args)
+    };
+    let plain = search(&[]);
+    let reranked = search(&[
+        "--rerank",
+        "cross",
+        "--rerank-depth",
+        "20",
+        "--backend",
+        "cpu",
+    ]);
+    assert_eq!(plain["rerank"], Value::Null);
+    assert_eq!(reranked["rerank"]["depth"], 20);
+    let logits: Vec<f64> = reranked["hits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hit| hit["score"].as_f64().unwrap())
+        .collect();
+    assert_eq!(logits.len(), 5);
+    assert!(logits.is_sorted_by(|a, b| a >= b), "{logits:?}");
+    assert_ne!(
+        ids(&plain),
+        ids(&reranked),
+        "random weights order otherwise"
+    );
+    let measure = |more: &[&str]| {
+        let mut args = vec![
+            "eval-retrieval",
+            "--beir",
+            "set",
+            "--retriever",
+            "bm25",
+            "--json",
+        ];
+        args.extend(more);
+        home.json(&args)
+    };
+    let (before, after) = (
+        measure(&["--run-file", "before.trec"]),
+        measure(&[
+            "--run-file",
+            "after.trec",
+            "--rerank",
+            "cross",
+            "--rerank-depth",
+            "20",
+            "--backend",
+            "cpu",
+        ]),
+    );
+    assert_eq!(before["rerank"], Value::Null);
+    assert_eq!(after["rerank"]["depth"], 20);
+    let order = |file: &str| -> Vec<String> {
+        let text = std::fs::read_to_string(home.path(file)).unwrap();
+        text.lines()
+            .map(|line| line.split(' ').nth(2).unwrap().to_owned())
+            .collect()
+    };
+    let (before, after) = (order("before.trec"), order("after.trec"));
+    assert_eq!(after[..5], ids(&reranked)[..]);
+    let sorted = |list: &[String]| {
+        let mut list = list.to_vec();
+        list.sort();
+        list
+    };
+    assert_eq!(sorted(&before[..20]), sorted(&after[..20]));
+    assert_eq!(before[20..], after[20..]);
+    let message = home.run(&["search", "--index", "ix", "heart", "--rerank", "nowhere"]);
+    assert_eq!(message.status.code(), Some(1));
+    assert!(
+        String::from_utf8_lossy(&message.stderr).contains("is not here"),
+        "{message:?}"
+    );
+}
+
+#[test]
 fn a_dataset_folder_is_a_corpus() {
     let home = Home::new();
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("sample-data");

@@ -33,5 +33,6 @@ mod score;
 mod screens;
 mod sse_server;
 mod sweep;
+mod talk;
 mod tiny_bert;
 mod tiny_gguf;

@@ -346,6 +346,8 @@ fn the_program_pushes_tells_searches_and_drops() {
     assert_eq!(remote["index"][0], url.as_str());
     assert!(remote["timing_ms"]["search"].as_f64().unwrap() > 0.0);
 
+    an_index_folder_is_pushed_as_it_is(&server, home, documents, &local);
+
     let other = home.join("other");
     let other = other.to_str().unwrap();
     for arguments in [
@@ -374,6 +376,46 @@ fn the_program_pushes_tells_searches_and_drops() {
         let said = refusal(&medrgb(home, &arguments), 1);
         assert!(said.contains("does not exist"), "{said}");
     }
+}
+
+/// Its vectors and texts go to the server without an encoder being asked anything; the hits are the same.
+fn an_index_folder_is_pushed_as_it_is(
+    server: &Server,
+    home: &std::path::Path,
+    documents: u64,
+    expected: &Value,
+) {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/sample-data");
+    let folder = home.join("ix");
+    let folder = folder.to_str().unwrap();
+    json_of(&medrgb(
+        home,
+        &[
+            "index", "build", "--corpus", sample, "--out", folder, "--json",
+        ],
+    ));
+    let url = server.url("from_index");
+    let pushed = json_of(&medrgb(
+        home,
+        &["index", "push", "--index", folder, "--to", &url, "--json"],
+    ));
+    assert_eq!(
+        (&pushed["documents"], &pushed["created"]),
+        (&documents.into(), &Value::Bool(true))
+    );
+    let query = "renal failure and statin therapy";
+    let found = json_of(&medrgb(
+        home,
+        &["search", "--index", &url, "-k", "5", "--json", query],
+    ));
+    let ids = |found: &Value| -> Vec<String> {
+        let hits = found["hits"].as_array().unwrap();
+        hits.iter()
+            .map(|hit| hit["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(ids(&found), ids(expected));
+    json_of(&medrgb(home, &["index", "drop", &url, "--json"]));
 }
 
 #[test]

@@ -199,6 +199,38 @@ fn a_first_visit() {
 }
 
 #[test]
+fn the_demo_plays_by_itself_and_can_be_left() {
+    let mut session = Session::start(120, 40, &["--demo"]);
+    session.wait_for("A question as a medical benchmark asks it");
+    session.wait_for("1/13");
+    session.press("  ");
+    session.wait_for("3/13");
+    session.wait_for("p 40 %");
+    session.press("a ");
+    session.wait_for("4/13");
+    // The recording is played: no model, no network, and the screen says so.
+    session.wait_for("replay of ");
+    for _ in 0..4 {
+        session.press("+");
+    }
+    session.wait_for("×64");
+    session.wait_for("space: next");
+    session.press(" ");
+    session.wait_for("Labels");
+    session.press("\x1b");
+    session.wait_for("T goes on with it");
+    session.press("T");
+    session.wait_for("5/13");
+    session.press("\x03");
+    assert!(session.wait_for_end().success());
+    session.check_restored();
+    assert!(
+        !session.home.path().join("data").exists(),
+        "nothing is stored"
+    );
+}
+
+#[test]
 fn a_tiny_terminal_does_no_harm() {
     let mut session = Session::start(1, 1, &[]);
     std::thread::sleep(Duration::from_millis(500));

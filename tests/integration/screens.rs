@@ -28,13 +28,13 @@ use ratatui::layout::Rect;
 use serde_json::json;
 
 /// The explorer without a terminal.
-struct Stage {
-    app: App,
-    now: Duration,
+pub struct Stage {
+    pub app: App,
+    pub now: Duration,
 }
 
 impl Stage {
-    fn new(size: (u16, u16), depth: ColorDepth) -> Stage {
+    pub fn new(size: (u16, u16), depth: ColorDepth) -> Stage {
         let settings = Settings {
             model: "embedded".into(),
             dataset: "demo".into(),
@@ -49,7 +49,7 @@ impl Stage {
     }
 
     /// With the fixture's dataset and a demo model.
-    fn open(size: (u16, u16), depth: ColorDepth) -> Stage {
+    pub fn open(size: (u16, u16), depth: ColorDepth) -> Stage {
         let mut stage = Stage::new(size, depth);
         stage.send(Message::Dataset(Ok(fixture())));
         stage.send(Message::Model(Ok(ModelIdentity {
@@ -62,12 +62,12 @@ impl Stage {
         stage
     }
 
-    fn send(&mut self, message: Message) -> Vec<Effect> {
+    pub fn send(&mut self, message: Message) -> Vec<Effect> {
         update(&mut self.app, message, self.now)
     }
 
     /// Presses keys: names separated by spaces.
-    fn keys(&mut self, names: &str) -> Vec<Effect> {
+    pub fn keys(&mut self, names: &str) -> Vec<Effect> {
         names
             .split(' ')
             .flat_map(|name| self.send(Message::Key(key(name))))
@@ -83,11 +83,11 @@ impl Stage {
         }
     }
 
-    fn wait(&mut self, milliseconds: u64) {
+    pub fn wait(&mut self, milliseconds: u64) {
         self.now += Duration::from_millis(milliseconds);
     }
 
-    fn screen(&mut self) -> String {
+    pub fn screen(&mut self) -> String {
         self.send(Message::Frame);
         let (width, height) = self.app.size;
         let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
@@ -129,7 +129,7 @@ fn key(name: &str) -> KeyEvent {
 }
 
 /// Four small questions with documents, sub-questions and adversarial versions.
-fn fixture() -> Arc<Dataset> {
+pub fn fixture() -> Arc<Dataset> {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("demo");
     std::fs::create_dir(&folder).unwrap();
@@ -173,7 +173,7 @@ fn write(folder: &Path, name: &str, value: &serde_json::Value) {
 }
 
 /// The job of the asking that these effects begin.
-fn asked(effects: &[Effect]) -> Ticket {
+pub fn asked(effects: &[Effect]) -> Ticket {
     effects
         .iter()
         .find_map(|effect| match effect {

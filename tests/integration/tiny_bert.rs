@@ -76,6 +76,35 @@ pub fn write(folder: &Path, tiny: Tiny) {
     }
 }
 
+/// Writes a tiny cross-encoder: the same network with a pooler and one logit.
+pub fn write_cross(folder: &Path, seed: u64) {
+    write(
+        folder,
+        Tiny {
+            seed,
+            normalised: false,
+            ..Tiny::default()
+        },
+    );
+    let (pieces, dim) = (vocabulary(), Tiny::default().dim);
+    let mut tensors = shapes(pieces.len(), dim, dim * 2);
+    tensors.extend([
+        ("pooler.dense.weight".into(), vec![dim, dim]),
+        ("pooler.dense.bias".into(), vec![dim]),
+        ("classifier.weight".into(), vec![1, dim]),
+        ("classifier.bias".into(), vec![1]),
+    ]);
+    let config = folder.join("config.json");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let text = text.replace("BertModel", "BertForSequenceClassification");
+    std::fs::write(config, text).unwrap();
+    std::fs::write(
+        folder.join("model.safetensors"),
+        safetensors(&tensors, seed),
+    )
+    .unwrap();
+}
+
 fn sentence_transformers(folder: &Path) {
     let modules = serde_json::json!([
         {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},

@@ -12,6 +12,7 @@ use crate::cli::progress::Line;
 use crate::retrieval::corpus::Format;
 use crate::retrieval::encoders::Pair;
 use crate::retrieval::index::{self, Build, BuildEncoder, BuildVectors, Imported, Shard};
+use crate::retrieval::vector::GraphPrecision;
 use crate::retrieval::{NO_ENCODER, RetrievalError};
 
 /// Arguments of `medrgb index build`.
@@ -57,6 +58,10 @@ pub struct Args {
     /// Where the encoder runs
     #[arg(long, value_enum)]
     pub backend: Option<Backend>,
+    /// What the vector graph compares: the vectors as they are stored, or a copy in half precision or in eight
+    /// bits, which needs a half or a quarter of the memory; hits are scored by the stored vectors all the same
+    #[arg(long, value_enum, default_value_t = Graph::Stored, value_name = "stored|half|int8")]
+    pub graph: Graph,
     /// Index folder to build
     #[arg(long, short = 'o', value_name = "DIR")]
     pub out: PathBuf,
@@ -66,6 +71,27 @@ pub struct Args {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// What a vector graph compares, as a flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Graph {
+    /// The vectors as they are stored
+    Stored,
+    /// A copy in half precision
+    Half,
+    /// A copy in whole numbers of eight bits
+    Int8,
+}
+
+impl From<Graph> for GraphPrecision {
+    fn from(graph: Graph) -> Self {
+        match graph {
+            Graph::Stored => GraphPrecision::Stored,
+            Graph::Half => GraphPrecision::Half,
+            Graph::Int8 => GraphPrecision::Int8,
+        }
+    }
 }
 
 /// Runs the command.
@@ -103,6 +129,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         inputs,
         vectors,
         shard,
+        graph: args.graph.into(),
     };
     let built = index::build(&request, &mut |at| {
         if stop.load(Ordering::Relaxed) {

@@ -8,6 +8,7 @@ use crate::cli::common::{say_json, write_out};
 use crate::cli::index::parts::{bytes_of, summary};
 use crate::domain::text::{clean, collapse};
 use crate::retrieval::index::{IndexFolder, Manifest};
+use crate::retrieval::vector::GraphPrecision;
 
 /// Arguments of `medrgb index info`.
 #[derive(Debug, clap::Args)]
@@ -53,7 +54,14 @@ fn told(folder: &Path, manifest: &Manifest) -> String {
     if let Some(recall) = manifest.recall_at_10 {
         line(
             "recall@10",
-            &format!("{recall:.4} of the graph against the exact scan"),
+            &format!(
+                "{recall:.4} of the graph ({}) against the exact scan",
+                match manifest.request.graph {
+                    GraphPrecision::Stored => "vectors as stored",
+                    GraphPrecision::Half => "half precision",
+                    GraphPrecision::Int8 => "eight bits",
+                }
+            ),
         );
     }
     if let Some(shard) = manifest.shard {

@@ -12,6 +12,7 @@ use crate::domain::text::{clean, count, short};
 use crate::engine::search::SearchCorpus;
 use crate::retrieval::corpus::{self, BadRecord, Format};
 use crate::retrieval::index::{Built, CorpusFacts, EncoderId, Input, Manifest, PROBLEMS, Shard};
+use crate::retrieval::vector::GraphPrecision;
 
 /// Bad records that are shown; all of them are in a file.
 const SHOWN: usize = 5;
@@ -104,6 +105,8 @@ pub(super) struct Summary<'a> {
     encoder: Option<&'a EncoderId>,
     dtype: Option<&'a str>,
     metric: Option<&'a str>,
+    /// What the graph compares; null without vectors.
+    graph: Option<GraphPrecision>,
     recall_at_10: Option<f64>,
     shard: Option<Shard>,
     corpus: &'a [CorpusFacts],
@@ -124,6 +127,7 @@ pub(super) fn summary<'a>(folder: &Path, manifest: &'a Manifest) -> Summary<'a> 
         encoder: manifest.encoder.as_ref(),
         dtype: manifest.dtype.as_deref(),
         metric: manifest.metric.as_deref(),
+        graph: manifest.encoder.is_some().then_some(manifest.request.graph),
         recall_at_10: manifest.recall_at_10,
         shard: manifest.shard,
         corpus: &manifest.corpus,

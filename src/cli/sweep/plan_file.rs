@@ -22,6 +22,7 @@ pub(super) struct PlanFile {
     seeds: Vec<u64>,
     mode: Option<String>,
     source: Option<String>,
+    question: Vec<String>,
     limit: Option<usize>,
     sample: Option<usize>,
     models: Vec<String>,
@@ -88,8 +89,17 @@ pub(super) fn fill(mut args: Args) -> Result<Args, Failure> {
     fill_list(&mut grid.docs, file.docs);
     fill_list(&mut grid.p, file.p);
     fill_list(&mut grid.seeds, file.seeds);
-    grid.limit = grid.limit.or(file.limit);
-    grid.sample = grid.sample.or(file.sample);
+    if !file.question.is_empty() && (file.limit.is_some() || file.sample.is_some()) {
+        let why = "these name the questions, so there can be no limit and no sample beside them";
+        return Err(wrong("question", why.to_owned()));
+    }
+    if grid.limit.is_none() && grid.sample.is_none() {
+        fill_list(&mut grid.question, file.question);
+    }
+    if grid.question.is_empty() {
+        grid.limit = grid.limit.or(file.limit);
+        grid.sample = grid.sample.or(file.sample);
+    }
     // The flags of these two have defaults: the file counts where the flag says the default.
     if let Some(name) = file.mode.filter(|_| grid.draw.mode == Mode::default()) {
         grid.draw.mode = Mode::from_str(&name).map_err(|why| wrong("mode", why))?;

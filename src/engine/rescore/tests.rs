@@ -17,7 +17,7 @@ use crate::domain::context::{
 use crate::domain::passage::Role;
 use crate::domain::prompt::{Prompt, Templates};
 use crate::domain::question::{Choice, Question};
-use crate::model::replay::{Recorded, Recording, ReplayModel};
+use crate::model::replay::{Pace, Recorded, Recording, ReplayModel};
 use crate::model::{
     BackendKind, ChatModel, ChatRequest, Delta, FailureKind, ModelError, ModelIdentity, Reply,
     ReplyForm, Sampling,
@@ -423,7 +423,7 @@ async fn a_recorded_judge_plays_its_judgements() {
             recorded("where?", "aorta", "the aorta", FULL),
         ],
     };
-    let model = Arc::new(ReplayModel::new(recording, f64::INFINITY).unwrap());
+    let model = Arc::new(ReplayModel::new(recording, Pace::new(f64::INFINITY)).unwrap());
     assert_eq!(judge(request(&store, model)).await.unwrap(), 3);
     let counts = rescore(&store, "night", Some("replay:judged"))
         .unwrap()

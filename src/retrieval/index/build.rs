@@ -15,6 +15,7 @@ use crate::retrieval::index::state::{
 use crate::retrieval::index::store::Store;
 use crate::retrieval::index::{Input, read, stopped, text, vectors};
 use crate::retrieval::sealed::hex;
+use crate::retrieval::vector::GraphPrecision;
 use crate::retrieval::{BuildProgress, EncoderFolders, Progress, RetrievalError};
 
 /// Documents that an encoder on the processor gets at a time.
@@ -32,6 +33,8 @@ pub struct Build<'a> {
     pub vectors: BuildVectors,
     /// Which part of the corpus.
     pub shard: Shard,
+    /// What the graph compares.
+    pub graph: GraphPrecision,
 }
 
 /// Where the vectors of an index come from.
@@ -200,6 +203,7 @@ fn request(build: &Build<'_>) -> Result<Request, RetrievalError> {
         embeddings: embeddings.collect::<Result<_, _>>()?,
         shard: build.shard,
         step: build.vectors.encoder().map_or(0, BuildEncoder::step),
+        graph: build.graph,
     })
 }
 
@@ -322,7 +326,7 @@ pub(super) fn graph(
     }
     let rows = usize::try_from(state.read.documents).unwrap_or(usize::MAX);
     let vectors = vectors::load(folder, rows, dim)?;
-    state.recall_at_10 = vectors::build_graph(folder, &vectors, progress)?;
+    state.recall_at_10 = vectors::build_graph(folder, &vectors, state.request.graph, progress)?;
     state.graph = true;
     state::write(folder, STATE, state)
 }

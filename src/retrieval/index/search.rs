@@ -94,7 +94,7 @@ impl IndexFolder {
     /// Opens its vectors and its graph, for an encoder that belongs to them.
     fn open_graph(&mut self) -> Result<(), RetrievalError> {
         let vectors = self.vectors()?;
-        let graph = vectors::open_graph(&self.path, &vectors)?;
+        let graph = vectors::open_graph(&self.path, &vectors, self.manifest.request.graph)?;
         self.dense = Some((vectors, graph));
         Ok(())
     }

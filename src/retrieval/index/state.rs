@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::plain::json_reason;
 use crate::retrieval::RetrievalError;
 use crate::retrieval::mapped::beside;
+use crate::retrieval::vector::GraphPrecision;
 
 /// Version of the layout of index folders; a newer one is refused.
 pub const SCHEMA: u32 = 1;
@@ -123,6 +124,9 @@ pub struct Request {
     pub shard: Shard,
     /// Documents that the encoder gets at a time: part of what decides the last bits of vectors.
     pub step: usize,
+    /// What the graph compares.
+    #[serde(default)]
+    pub graph: GraphPrecision,
 }
 
 impl Request {
@@ -133,6 +137,9 @@ impl Request {
             () if self.encoder != other.encoder => Some("another encoder"),
             () if self.embeddings != other.embeddings => Some("other embeddings"),
             () if self.shard != other.shard => Some("another shard"),
+            () if self.graph != other.graph && self.encoder.is_some() => {
+                Some("another precision of its graph")
+            }
             () => None,
         }
     }

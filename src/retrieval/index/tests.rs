@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::state::{STATE, State};
 use super::*;
 use crate::retrieval::corpus;
+use crate::retrieval::vector::GraphPrecision;
 use crate::retrieval::{BuildProgress, Method, Search};
 
 const WORDS: [&str; 9] = [
@@ -67,6 +68,7 @@ fn bm25_build<'a>(out: &'a Path, inputs: &[Input], shard: Shard) -> Build<'a> {
         inputs: inputs.to_vec(),
         vectors: BuildVectors::None,
         shard,
+        graph: GraphPrecision::Stored,
     }
 }
 

@@ -16,7 +16,7 @@ use crate::retrieval::index::state::{self, STATE, State};
 use crate::retrieval::index::stopped;
 use crate::retrieval::index::store::Store;
 use crate::retrieval::retriever::{recall_sample, staged};
-use crate::retrieval::vector::{Hnsw, HnswOptions};
+use crate::retrieval::vector::{GraphPrecision, Hnsw, HnswOptions};
 use crate::retrieval::{Progress, RetrievalError, npy};
 
 /// The vectors, row after row.
@@ -244,6 +244,7 @@ pub(super) fn load(folder: &Path, rows: usize, dim: usize) -> Result<Vectors, Re
 pub(super) fn build_graph(
     folder: &Path,
     vectors: &Vectors,
+    precision: GraphPrecision,
     progress: &mut Progress<'_>,
 ) -> Result<Option<f64>, RetrievalError> {
     let mut say = staged("adding vectors", vectors.len(), progress);
@@ -251,7 +252,7 @@ pub(super) fn build_graph(
         return Err(stopped());
     }
     let path = folder.join(GRAPH);
-    let hnsw = Hnsw::build_at(&path, vectors, HnswOptions::default(), &mut say)?;
+    let hnsw = Hnsw::build_at(&path, vectors, options(precision), &mut say)?;
     drop(say);
     if staged("measuring recall", 1, progress)(0).is_break() {
         return Err(stopped());
@@ -265,6 +266,17 @@ pub(super) fn build_graph(
 ///
 /// # Errors
 /// When it is not there or not the one of these vectors.
-pub(super) fn open_graph(folder: &Path, vectors: &Vectors) -> Result<Hnsw, RetrievalError> {
-    Hnsw::view(&folder.join(GRAPH), vectors, HnswOptions::default())
+pub(super) fn open_graph(
+    folder: &Path,
+    vectors: &Vectors,
+    precision: GraphPrecision,
+) -> Result<Hnsw, RetrievalError> {
+    Hnsw::view(&folder.join(GRAPH), vectors, options(precision))
+}
+
+fn options(precision: GraphPrecision) -> HnswOptions {
+    HnswOptions {
+        precision,
+        ..HnswOptions::default()
+    }
 }

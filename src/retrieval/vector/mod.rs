@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use build::{Added, ONE_THREAD_BELOW, Progress};
 use codes::Codes;
 use graph::Graph;
+use serde::{Deserialize, Serialize};
 
 use crate::retrieval::RetrievalError;
 use crate::retrieval::exact::{self, Scored, Vectors};
@@ -38,9 +39,11 @@ pub struct HnswOptions {
 }
 
 /// What a graph compares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum GraphPrecision {
     /// The vectors as they are kept, in `f32` or half precision, without a copy.
+    #[default]
     Stored,
     /// A copy in half precision, where the vectors are in `f32`.
     Half,

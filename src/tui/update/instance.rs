@@ -151,7 +151,8 @@ fn change(app: &mut App, command: Command) -> Vec<Effect> {
     recompose(app, condition)
 }
 
-fn recompose(app: &mut App, condition: Condition) -> Vec<Effect> {
+/// Composes the context under another condition.
+pub(super) fn recompose(app: &mut App, condition: Condition) -> Vec<Effect> {
     let Some(dataset) = app.data().cloned() else {
         return Vec::new();
     };

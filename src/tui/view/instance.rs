@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
+use crate::data::talk::Show;
 use crate::domain::context::{Condition, Scenario};
 use crate::domain::passage::Role;
 use crate::domain::text::count;
@@ -13,7 +14,7 @@ use crate::tui::app::{App, ModelState};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::chrome::{FRAME_COLUMNS, bar, inside, panel, put, span};
-use crate::tui::view::{documents, reply, scores};
+use crate::tui::view::{documents, reply, scores, talk};
 use crate::tui::widgets::flow::Flow;
 use crate::tui::widgets::line::{cut, fitting, one_line};
 
@@ -65,7 +66,11 @@ fn layout(app: &App, state: &InstanceState) -> Layout {
         panels: Vec::new(),
         others: None,
     };
-    if state.zoom {
+    if let Some(show) = talk::showing(app) {
+        layout.header.height = 0;
+        let body = talk::body(app);
+        for_talk(app, state, &mut layout, body, show);
+    } else if state.zoom {
         layout.tabs = Some(take_top(&mut body, 1));
         layout.panels.push((state.focus, body));
     } else if width >= WIDE && height >= TALL {
@@ -76,6 +81,64 @@ fn layout(app: &App, state: &InstanceState) -> Layout {
         paged(state, &mut layout, body);
     }
     layout
+}
+
+/// What a step of a talk shows, over the whole body.
+fn for_talk(app: &App, state: &InstanceState, layout: &mut Layout, mut body: Rect, show: Show) {
+    let roomy = body.height >= 16;
+    match show {
+        Show::All if body.width >= WIDE && body.height + 3 >= TALL => {
+            return everything(app, state, layout, body);
+        }
+        Show::Question => return layout.panels.push((Panel::Question, body)),
+        _ => {}
+    }
+    if roomy {
+        let rows = question_height(state, body);
+        let question = take_top(&mut body, rows);
+        layout.panels.push((Panel::Question, question));
+    }
+    match show {
+        Show::Documents if body.width >= WIDE => columns(state, layout, body),
+        Show::Documents => stacked_columns(state, layout, body),
+        Show::Reply => layout.panels.push((Panel::Reply, body)),
+        _ => beside(layout, body),
+    }
+}
+
+/// The reply and its scores: side by side, or one above the other.
+fn beside(layout: &mut Layout, body: Rect) {
+    let mut rest = body;
+    let reply = if body.width >= WIDE {
+        let half = body.width / 2;
+        rest.x += half;
+        rest.width -= half;
+        Rect {
+            width: half,
+            ..body
+        }
+    } else {
+        take_top(&mut rest, body.height / 2)
+    };
+    layout.panels.push((Panel::Reply, reply));
+    layout.panels.push((Panel::Scores, rest));
+}
+
+/// The columns that have documents, one above the other.
+fn stacked_columns(state: &InstanceState, layout: &mut Layout, mut body: Rect) {
+    let filled: Vec<Panel> = DOCUMENT_PANELS
+        .into_iter()
+        .filter(|panel| panel.role().is_some_and(|role| state.count(role) > 0))
+        .collect();
+    let mut left = u16::try_from(filled.len()).unwrap_or(1);
+    if left == 0 {
+        return layout.panels.push((Panel::Signal, body));
+    }
+    for panel in filled {
+        let rows = body.height / left;
+        layout.panels.push((panel, take_top(&mut body, rows)));
+        left -= 1;
+    }
 }
 
 /// Question above, documents in the middle, reply and scores below.
@@ -355,7 +418,9 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
         return;
     };
     let layout = layout(app, state);
-    header(app, state, layout.header, buffer);
+    if layout.header.height > 0 {
+        header(app, state, layout.header, buffer);
+    }
     if let Some(area) = layout.tabs {
         tabs(app, state, area, buffer);
     }
@@ -583,7 +648,7 @@ fn shares(state: &InstanceState) -> String {
 }
 
 /// The first choice that fits a width, else the last.
-fn first_fitting(choices: impl IntoIterator<Item = Spans>, width: usize) -> Spans {
+pub(super) fn first_fitting(choices: impl IntoIterator<Item = Spans>, width: usize) -> Spans {
     let mut last = Vec::new();
     for choice in choices {
         last = choice;

@@ -94,6 +94,9 @@ fn help(app: &App, width: u16) -> Flow {
         Screen::Retrieval => {
             "Live search over the documents of this dataset: dense (encoder and HNSW graph), BM25 (words), hybrid (both, by rank). ● marks the signal documents of the question you came from."
         }
+        Screen::Talk => {
+            "A talk: the steps of a script, with recorded replies played as they came (the caption line says how fast). No model and no network are used. Leave it to look around yourself, and come back to the step where you were."
+        }
     };
     flow.say(&app.wraps, about, Tone::Text);
     flow.gap();

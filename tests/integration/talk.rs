@@ -1,0 +1,222 @@
+//! Talk mode: a script of steps, driven by keys and time alone.
+
+use std::sync::Arc;
+
+use medrgb::data::dataset::Dataset;
+use medrgb::data::recorded::sample_run;
+use medrgb::data::talk::{Show, demo, parse};
+use medrgb::domain::context::compose;
+use medrgb::domain::prompt::Templates;
+use medrgb::tui::app::Screen;
+use medrgb::tui::app::talk::{Talk, Waiting};
+use medrgb::tui::effects::Effect;
+use medrgb::tui::message::{Message, ReplyEvent};
+use medrgb::tui::theme::ColorDepth;
+
+use crate::screens::{Stage, asked, fixture};
+
+const SCRIPT: &str = r#"
+speed = 2.0
+[[steps]]
+caption = "First the question alone."
+question = "q2"
+show = "question"
+hold = 3
+[[steps]]
+caption = "Its documents, two of five are signal."
+p = 40
+show = "documents"
+[[steps]]
+caption = "The reply."
+show = "reply"
+ask = true
+hold = 2
+[[steps]]
+caption = "A question that is not there."
+question = "nowhere"
+"#;
+
+/// A talk of the script on a terminal of this size, with the fixture's dataset just read.
+fn talk(head: &str, size: (u16, u16), depth: ColorDepth) -> (Stage, Vec<Effect>) {
+    let mut stage = Stage::new(size, depth);
+    let script = parse(&format!("{head}\n{SCRIPT}"), "talk.toml").unwrap();
+    stage.app.talk = Some(Talk::new(Arc::new(script)));
+    let effects = stage.send(Message::Dataset(Ok(fixture())));
+    (stage, effects)
+}
+
+fn at(stage: &Stage) -> usize {
+    stage.app.talk.as_ref().unwrap().at
+}
+
+fn failed(ticket: medrgb::tui::app::Ticket) -> Message {
+    Message::Reply {
+        ticket,
+        event: ReplyEvent::Finished(Err("stopped".into())),
+    }
+}
+
+#[test]
+fn keys_go_from_step_to_step_and_back() {
+    let (mut stage, effects) = talk("", (120, 40), ColorDepth::True);
+    assert_eq!((stage.app.screen, at(&stage)), (Screen::Talk, 0));
+    assert!(
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Pace(speed) if *speed == 2.0))
+    );
+    let instance = |stage: &Stage| {
+        let state = stage.app.instance.as_ref().unwrap();
+        (state.question.id.clone(), state.condition.p)
+    };
+    assert_eq!(instance(&stage), ("q2".into(), 60.0));
+    stage.keys("space");
+    assert_eq!((at(&stage), instance(&stage)), (1, ("q2".into(), 40.0)));
+    stage.keys("backspace");
+    assert_eq!((at(&stage), instance(&stage)), (0, ("q2".into(), 60.0)));
+    stage.keys("backspace");
+    assert_eq!(at(&stage), 0);
+    // Nothing goes on by itself.
+    stage.wait(60_000);
+    stage.send(Message::Tick);
+    assert_eq!(at(&stage), 0);
+    assert!(!stage.app.ticking(), "an idle talk does not tick");
+    stage.keys("+ +");
+    assert!((stage.app.talk.as_ref().unwrap().speed - 8.0).abs() < 1e-9);
+}
+
+#[test]
+fn by_itself_it_waits_for_the_hold_and_for_the_reply() {
+    let (mut stage, _) = talk("auto = true", (120, 40), ColorDepth::True);
+    assert!(stage.app.ticking());
+    stage.wait(2_900);
+    stage.send(Message::Tick);
+    assert_eq!(at(&stage), 0);
+    stage.wait(200);
+    stage.send(Message::Tick);
+    assert_eq!(at(&stage), 1);
+    stage.wait(6_100);
+    let ticket = asked(&stage.send(Message::Tick));
+    assert_eq!(at(&stage), 2);
+    stage.wait(90_000);
+    stage.send(Message::Tick);
+    assert_eq!(at(&stage), 2, "a reply is never cut off");
+    stage.send(failed(ticket));
+    stage.wait(1_900);
+    stage.send(Message::Tick);
+    assert_eq!(at(&stage), 2);
+    stage.wait(200);
+    stage.send(Message::Tick);
+    assert_eq!(at(&stage), 3);
+    // The last step stays.
+    stage.wait(7_000);
+    stage.send(Message::Tick);
+    stage.wait(7_000);
+    stage.send(Message::Tick);
+    assert_eq!(at(&stage), 3);
+    assert!(!stage.app.talk.as_ref().unwrap().auto);
+}
+
+#[test]
+fn going_on_stops_a_reply_and_coming_back_plays_it_again() {
+    let (mut stage, _) = talk("", (120, 40), ColorDepth::True);
+    let first = asked(&stage.keys("space space"));
+    let effects = stage.keys("space");
+    assert!(
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Cancel(ticket) if *ticket == first))
+    );
+    let effects = stage.keys("backspace");
+    let waits = stage.app.talk.as_ref().unwrap().waiting;
+    assert_eq!(waits, Waiting::ToAsk, "the old one has not ended yet");
+    assert!(
+        !effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Ask(_)))
+    );
+    let again = asked(&stage.send(failed(first)));
+    assert_ne!(first, again);
+    assert_eq!(stage.app.talk.as_ref().unwrap().waiting, Waiting::Reply);
+}
+
+#[test]
+fn a_question_that_is_missing_is_said_with_its_line() {
+    let (mut stage, _) = talk("", (80, 24), ColorDepth::True);
+    stage.keys("space space space");
+    let screen = stage.screen();
+    assert!(screen.contains("can't be shown"), "{screen}");
+    assert!(screen.contains("\"nowhere\""), "{screen}");
+}
+
+#[test]
+fn leaving_and_coming_back() {
+    let (mut stage, _) = talk("", (80, 24), ColorDepth::True);
+    stage.keys("space q");
+    assert_eq!(stage.app.screen, Screen::Instance);
+    stage.keys("s");
+    stage.keys("T");
+    assert_eq!((stage.app.screen, at(&stage)), (Screen::Talk, 1));
+    let condition = stage.app.instance.as_ref().unwrap().condition;
+    assert_eq!(
+        condition.scenario.name(),
+        "sufficiency",
+        "the step is as it was written"
+    );
+    let mut without = Stage::open((80, 24), ColorDepth::True);
+    without.keys("T");
+    assert!(without.screen().contains("there is no talk"));
+}
+
+#[test]
+fn talks_are_drawn_at_every_size() {
+    for (size, depth, name) in [
+        ((80, 24), ColorDepth::None, "talk_80x24"),
+        ((120, 40), ColorDepth::True, "talk_120x40"),
+        ((200, 60), ColorDepth::True, "talk_200x60"),
+    ] {
+        let (mut stage, _) = talk("", size, depth);
+        let mut pages = stage.screen();
+        for _ in 0..2 {
+            stage.keys("space");
+            pages.push_str(&format!("{}\n", "=".repeat(size.0.into())));
+            pages.push_str(&stage.screen());
+        }
+        insta::assert_snapshot!(name, pages);
+    }
+    for size in [(1, 1), (40, 12), (20, 50), (400, 120)] {
+        let (mut stage, _) = talk("", size, ColorDepth::True);
+        for _ in 0..4 {
+            stage.screen();
+            stage.keys("space");
+        }
+    }
+}
+
+/// Every context that the demo asks about has a recorded reply to exactly its prompt.
+#[test]
+fn the_demo_has_all_that_it_plays() {
+    let script = demo().unwrap();
+    let records = sample_run().unwrap();
+    let dataset = Dataset::sample().unwrap();
+    let templates = Templates::default();
+    let mut asks = 0;
+    for step in &script.steps {
+        let at = dataset.position(&step.question).expect(&step.question);
+        let question = &dataset.questions[at];
+        let context = compose(question, dataset.pools(&question.id), &step.condition).unwrap();
+        assert!(!context.short, "{}", step.caption);
+        if !step.ask {
+            continue;
+        }
+        asks += 1;
+        let prompt = templates.render(question, &context).unwrap();
+        let recorded = records.iter().find(|record| record.prompt == prompt);
+        let recorded =
+            recorded.unwrap_or_else(|| panic!("nothing is recorded for: {}", step.caption));
+        assert!(recorded.parsed.is_some(), "{}", step.caption);
+    }
+    assert!(asks >= 4, "the demo shows each scenario");
+    assert!(script.steps.iter().any(|step| step.show == Show::All));
+    assert!(script.auto && script.repeat);
+}
