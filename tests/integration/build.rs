@@ -490,6 +490,24 @@ fn every_branch_of_the_edits_ends_made_or_with_a_reason() {
         (&json!(10), &json!(10), &json!(7))
     );
     assert_eq!(found["errors"], 0, "{found}");
+    let audit = [
+        "audit",
+        "--dataset",
+        "new",
+        "--scenario",
+        "robustness",
+        "--docs",
+        "5",
+        "--p",
+        "60",
+        "--quality",
+        "--json",
+    ];
+    let (code, report, err) = finish(place.program(&audit));
+    assert_eq!(code, Some(0), "{err}");
+    let quality = &report["quality"];
+    assert_eq!(quality["lengths"]["pairs"], 7);
+    assert_eq!(quality["retrieval"][0]["retriever"], "bm25");
     let compose = [
         "compose",
         "--dataset",
