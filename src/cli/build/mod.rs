@@ -239,10 +239,7 @@ fn stages(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Resu
     }
     say_model(&build);
     let done = run_all(&build, stages)?;
-    let report = &done
-        .iter()
-        .map(|one| show::stage_json(one))
-        .collect::<Vec<Value>>();
+    let report = &done.iter().map(show::stage_json).collect::<Vec<Value>>();
     let checked = match stages.contains(&Stage::Adversarial) {
         true => build
             .folder

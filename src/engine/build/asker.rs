@@ -91,6 +91,9 @@ struct Answer {
     refused: Option<String>,
 }
 
+/// An answer, and its entry of the ledger where it is not written yet.
+type Answered = (Answer, Option<Box<Entry>>);
+
 /// Asks for one stage.
 pub(super) struct Asker<'a> {
     pub build: &'a Build,
@@ -188,7 +191,7 @@ impl<'a> Asker<'a> {
         ask: &Ask<'_>,
         attempt: u32,
         feedback: Option<&Feedback>,
-    ) -> Result<Result<(Answer, Option<Box<Entry>>), String>, BuildError> {
+    ) -> Result<Result<Answered, String>, BuildError> {
         let prompt = self.build.templates.render_build(&ask.prompt, feedback)?;
         let request = self.request(ask, prompt);
         let hash = self.hash(ask, attempt, &request)?;

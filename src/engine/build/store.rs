@@ -117,7 +117,7 @@ fn write_report(build: &Build, stage: Stage, report: &StageReport) -> Result<(),
     for question in &build.questions {
         let id = question.id.as_str();
         let before = old.shift_remove(id);
-        let now = new.get(id).map(|report| to_value(report)).or(before);
+        let now = new.get(id).map(to_value).or(before);
         part.extend(now.map(|value| (id.to_owned(), value)));
     }
     whole.insert(stage.name().to_owned(), Value::Object(part));
