@@ -257,6 +257,8 @@ fn scripted_sub(name: &str, again: bool) -> Script {
         reply
     };
     match (name, again) {
+        ("twin", _) => says(&json!({"sentence": "s", "answer": "organtwin",
+            "question": "In which organ do mammals keep vitamin plain?"})),
         ("fenced", _) => Script::reply(&[&format!("Here it is:\n```json\n{good}\n```")]),
         ("schema", false) => says(&json!({"question": {"text": "?"}})),
         ("span", false) | ("never", _) => says(&with("answer", "the pancreas")),
@@ -283,7 +285,7 @@ fn scripted_sub(name: &str, again: bool) -> Script {
 fn every_branch_of_the_sub_questions_ends_made_or_with_a_reason() {
     let names = [
         "plain", "fenced", "schema", "span", "never", "lean", "title", "refusal", "cut", "filter",
-        "slow",
+        "slow", "twin",
     ];
     let place = Place::new();
     place.scripted(&names);
@@ -321,6 +323,7 @@ fn every_branch_of_the_sub_questions_ends_made_or_with_a_reason() {
     assert!(reason("dropped", "refusal").contains("it begins \"I'm sorry"));
     assert!(reason("dropped", "cut").contains("cut off"));
     assert!(reason("dropped", "filter").contains("filter"), "{stage}");
+    assert!(reason("dropped", "twin").contains("is asked of plain already"));
     assert!(reason("failed", "slow").contains("no reply came within 6 s"));
     assert!(
         reason("flawed", "title").contains("12 are wanted"),

@@ -240,7 +240,8 @@ fn stages(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Resu
     say_model(&build);
     let done = run_all(&build, stages)?;
     let report = &done.iter().map(show::stage_json).collect::<Vec<Value>>();
-    let checked = match stages.contains(&Stage::Adversarial) {
+    let through = done.last().map(|one| one.stage) == Some(Stage::Adversarial);
+    let checked = match through {
         true => build
             .folder
             .dataset()
@@ -306,7 +307,12 @@ fn run_all(build: &Build, stages: &[Stage]) -> Result<Vec<Done>, Failure> {
                 let _ = line.at(stage.name(), done, total);
             };
             let done = run_stage(build, stage, &cancel, &mut say).await;
-            all.push(done.map_err(failure)?);
+            let done = done.map_err(failure)?;
+            let nothing = done.report.made() == 0;
+            all.push(done);
+            if nothing {
+                break;
+            }
         }
         signals.abort();
         Ok(all)

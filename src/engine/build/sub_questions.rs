@@ -1,6 +1,6 @@
 //! A sub-question for every document.
 
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use crate::data::dataset::Dataset;
 use crate::domain::build::{Issue, Level, SubDraft, read_sub_question, read_verdict, sub_question};
@@ -8,7 +8,7 @@ use crate::domain::mention::Placed;
 use crate::domain::passage::{Document, SubQuestion};
 use crate::domain::prompt::BuildPrompt;
 use crate::domain::question::Question;
-use crate::domain::text::collapse;
+use crate::domain::text::{collapse, document_key, short};
 use crate::engine::ask::to_value;
 use crate::engine::build::asker::{Ask, Asker, Candidate, Made, sentences};
 use crate::engine::build::report::QuestionReport;
@@ -119,6 +119,16 @@ fn take(own: &mut MadeFor, document: &Document, made: Made<SubDraft>) {
             repairs,
             left,
         } => {
+            // Asked twice in one context, nobody could tell which document is meant.
+            let same = |record: &&Value| {
+                let asked = record["question"].as_str().unwrap_or_default();
+                document_key(asked) == document_key(&value.question)
+            };
+            if let Some(first) = own.records.iter().find(same) {
+                let first = short(first["doc_id"].as_str().unwrap_or_default());
+                let why = format!("the same sub-question is asked of {first} already");
+                return own.report.drop(&document.id, why);
+            }
             own.report.keep(&document.id, repairs, &sentences(&left));
             own.records.push(to_value(&SubQuestion {
                 doc_id: document.id.clone(),
