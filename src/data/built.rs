@@ -94,6 +94,20 @@ impl BuiltFolder {
         }
     }
 
+    /// Removes what a kill left half written. Only for whoever holds the ledger: nobody else writes here then.
+    pub fn clear_unfinished(&self) {
+        for folder in [self.path.clone(), self.file(PAGES)] {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            for entry in entries {
+                let name = entry.file_name();
+                if name.to_string_lossy().starts_with(output::UNFINISHED) {
+                    // One that can't be removed does no harm.
+                    let _ = fs::remove_file(entry.path());
+                }
+            }
+        }
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -305,6 +319,9 @@ mod tests {
             .unwrap();
         assert_eq!(folder.questions().unwrap().unwrap(), [question]);
         assert!(folder.dataset().unwrap().is_none());
+        fs::write(dir.path().join(".writing-abc"), "{").unwrap();
+        folder.clear_unfinished();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         assert_eq!(folder.hashes().unwrap().len(), 1);
     }
 

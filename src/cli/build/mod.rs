@@ -366,6 +366,9 @@ fn prepare(
         false => Ledger::open(folder.path()),
     }
     .map_err(Failure::failed)?;
+    if !look {
+        folder.clear_unfinished();
+    }
     if args.again && !look {
         restart(&mut ledger, stages, &questions, &work)?;
     }
