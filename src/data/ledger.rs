@@ -187,10 +187,15 @@ impl Ledger {
             line.clear();
             let limited = &mut reader.by_ref().take(LONGEST_LINE);
             let read = limited.read_until(b'\n', &mut line).map_err(unreadable)?;
-            if read == 0 || !line.ends_with(b"\n") {
+            number += 1;
+            if read as u64 == LONGEST_LINE && !line.ends_with(b"\n") {
+                return Err(LedgerError(format!(
+                    "{shown}, line {number} is longer than {LONGEST_LINE} bytes; move the file away to begin anew"
+                )));
+            }
+            if !line.ends_with(b"\n") {
                 return Ok(whole);
             }
-            number += 1;
             self.take_line(number, &line).map_err(|why| {
                 LedgerError(format!(
                     "{shown}, line {number}: {why}; move the file away to begin anew"
