@@ -3,6 +3,7 @@
 pub mod annotate;
 pub mod ask;
 pub mod audit;
+pub mod build;
 pub mod chat;
 pub mod common;
 pub mod compare;
@@ -130,6 +131,8 @@ pub enum Command {
     Ask(ask::Args),
     /// Check all contexts of a grid before any model is called.
     Audit(audit::Args),
+    /// Make a benchmark: topics, documents, sub-questions, adversarial versions; check one.
+    Build(build::Args),
     /// Ask a model a grid of instances into a run; the same command goes on where it stopped.
     Sweep(Box<sweep::Args>),
     /// List, show, remove, export and import stored runs.
@@ -233,6 +236,7 @@ fn start(cli: Cli, open_explorer: OpenExplorer) -> Result<(), Failure> {
         Some(Command::Compose(args)) => compose::run(args, &environment),
         Some(Command::Ask(args)) => ask::run(args, &environment),
         Some(Command::Audit(args)) => audit::run(args, &environment),
+        Some(Command::Build(args)) => build::run(args, &environment),
         Some(Command::Sweep(args)) => sweep::run(*args, &environment),
         Some(Command::Runs(args)) => runs::run(args, &environment),
         Some(Command::Score(args)) => score::run(args, &environment),

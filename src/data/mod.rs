@@ -2,10 +2,12 @@
 
 pub mod annotations;
 pub mod beir;
+pub mod built;
 pub mod csv_file;
 pub mod dataset;
 pub mod export;
 pub mod import;
+pub mod ledger;
 pub mod output;
 pub mod parquet_file;
 pub mod predictions;

@@ -2,6 +2,7 @@
 
 pub mod annotation;
 pub mod answer;
+pub mod build;
 pub mod compare;
 pub mod context;
 pub mod cost;
@@ -15,6 +16,7 @@ pub mod plain;
 pub mod plan;
 pub mod probe;
 pub mod prompt;
+pub mod quality;
 pub mod question;
 pub mod ranking;
 pub mod report;

@@ -3,6 +3,7 @@
 
 pub mod ask;
 pub mod audit;
+pub mod build;
 pub mod compare;
 pub mod evaluate;
 pub mod find;
@@ -10,6 +11,7 @@ pub mod instance;
 pub mod job;
 pub mod models;
 pub mod probe;
+pub mod quality;
 pub mod rescore;
 pub mod search;
 pub mod survey;

@@ -10,11 +10,13 @@ use crate::domain::answer::{Ending, ReplyShape};
 use crate::domain::prompt::Prompt;
 
 pub use error::{FailureKind, ModelError};
+pub use fields::{Field, FieldKind};
 
 #[cfg(feature = "embedded")]
 pub mod embedded;
 pub mod error;
 pub mod fetch;
+pub mod fields;
 pub mod http;
 pub mod open;
 pub mod presets;
@@ -69,6 +71,8 @@ pub enum ReplyForm {
     Instance(ReplyShape),
     /// A judge's reasoning and score.
     Judgement,
+    /// A flat object of these fields, in this order.
+    Fields(Vec<Field>),
 }
 
 impl From<ReplyShape> for ReplyForm {

@@ -10,6 +10,8 @@
 mod annotate;
 mod ask;
 mod batch;
+mod build;
+mod build_web;
 mod compare;
 mod compose;
 mod embedded;

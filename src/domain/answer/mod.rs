@@ -8,6 +8,7 @@ mod judgement;
 mod letters;
 mod meant;
 mod names;
+mod objects;
 mod options;
 mod phrases;
 mod prose;
@@ -34,6 +35,7 @@ use verdict::{Verdict, absent, decide, nowhere, without_answer};
 
 pub use evidence::{Evidence, Rule, Sources, Span};
 pub use judgement::read_judgement;
+pub use objects::{ReplyObject, objects};
 pub use subs::echoes_another;
 
 /// What a reply must look like and which names it may use: known before the call, needed to force a
