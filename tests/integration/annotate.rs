@@ -85,6 +85,8 @@ fn reply(dataset: &Dataset, question: usize, seed: u64, fooled: bool) -> ReplyRe
         parsed: Some(parsed),
         scores: Some(scores),
         created_at: "2026-11-30T10:00:00Z".into(),
+        request: None,
+        origin: None,
     }
 }
 

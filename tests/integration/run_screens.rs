@@ -378,6 +378,8 @@ fn record(stage: &Stage, model: &str, raw: &str) -> Option<ReplyRecord> {
         parsed: Some(parsed),
         scores: Some(scores),
         created_at: "2026-01-01T00:00:00Z".into(),
+        request: None,
+        origin: None,
     })
 }
 

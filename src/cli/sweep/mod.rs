@@ -367,7 +367,11 @@ fn planned(
 impl Part {
     fn cost(&self) -> Cost {
         let what = (self.plan.to_ask(), self.plan.tokens_to_ask());
-        Cost::of(what, self.sweep.sampling.max_tokens, self.price.as_ref())
+        Cost::of(
+            what,
+            self.sweep.sampling.max_tokens,
+            prices(self.price.as_ref()),
+        )
     }
 
     fn show(&self) -> Result<(), Failure> {
@@ -426,25 +430,6 @@ fn plan_json(sweep: &Sweep, plan: &Plan, conditions: &Conditions, cost: Cost) ->
         "left_out": left_out(&conditions.left_out),
         "conditions": plan.conditions,
         "notes": plan.notes,
-    })
-}
-
-/// What the run's logbook says of this start: enough to repeat it.
-fn log_entry(sweep: &Sweep) -> Value {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    json!({
-        "started_at": jiff::Timestamp::now().to_string(),
-        "program": concat!("medrgb ", env!("CARGO_PKG_VERSION")),
-        "machine": format!("{} {}, {cores} cores", std::env::consts::OS, std::env::consts::ARCH),
-        "dataset": sweep.dataset.name,
-        "dataset_path": sweep.dataset.path,
-        "dataset_fingerprint": sweep.dataset.fingerprint,
-        "model": sweep.model.identity(),
-        "sampling": sweep.sampling,
-        "questions": sweep.space().question_count(),
-        "concurrency": sweep.ceiling(),
-        "reuse": sweep.reuse,
-        "conditions": sweep.conditions,
     })
 }
 

@@ -59,6 +59,8 @@ fn reply(dataset: &Arc<Dataset>, run: &str, reasoning: &str) -> ReplyRecord {
         failure: serde_json::Value::Null,
         parsed: Some(parsed),
         created_at: "2026-11-30T10:00:00Z".to_owned(),
+        request: None,
+        origin: None,
     }
 }
 

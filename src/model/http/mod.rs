@@ -348,7 +348,7 @@ impl ChatModel for HttpModel {
 fn letters(form: &ReplyForm) -> Vec<char> {
     match form {
         ReplyForm::Instance(shape) => shape.options.iter().map(|(letter, _)| *letter).collect(),
-        ReplyForm::Judgement => Vec::new(),
+        ReplyForm::Judgement | ReplyForm::Fields(_) => Vec::new(),
     }
 }
 
