@@ -147,8 +147,8 @@ mod tests {
         assert!(shown.starts_with("… word"), "{shown}");
         let words: Vec<&str> = marks.iter().map(|mark| &shown[mark.clone()]).collect();
         assert_eq!(words, ["copper", "zinc"]);
-        let (short, marks) = excerpt("zinc", &[0..4], 120);
-        assert_eq!((short.as_str(), marks), ("zinc", vec![0..4]));
+        let (short, marks) = excerpt("zinc", std::slice::from_ref(&(0..4)), 120);
+        assert_eq!((short.as_str(), marks), ("zinc", Vec::from_iter([0..4])));
     }
 
     proptest! {

@@ -743,7 +743,8 @@ fn requests_are_told_apart_by_all_that_decides_the_reply() {
             settings.retry.retries = 0;
         })
     );
-    let changes: [&dyn Fn(&mut HttpSettings, &mut ChatRequest); 7] = [
+    type Change = dyn Fn(&mut HttpSettings, &mut ChatRequest);
+    let changes: [&Change; 7] = [
         &|settings, _| settings.model = "m2".into(),
         &|settings, _| settings.base_url = "http://127.0.0.1:8001/v1".into(),
         &|settings, _| settings.response_format = ResponseFormat::JsonSchema,

@@ -207,6 +207,6 @@ mod tests {
         assert!(stating(text, "zinc").is_empty());
         // An answer over the end of a sentence joins the two.
         let ranges = stating("It is iron. Zinc too. No.", "iron. Zinc");
-        assert_eq!(ranges, [0..21]);
+        assert_eq!((ranges.len(), ranges[0].clone()), (1, 0..21));
     }
 }

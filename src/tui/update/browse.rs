@@ -41,9 +41,9 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
             keep_visible(app);
             Vec::new()
         }
-        Command::Annotate => return queue::enter(app),
-        Command::Facets => return facet::open(app),
-        Command::ChooseRun => return queue::choose_run(app, RunUse::Outcomes),
+        Command::Annotate => queue::enter(app),
+        Command::Facets => facet::open(app),
+        Command::ChooseRun => queue::choose_run(app, RunUse::Outcomes),
         Command::Problems => {
             match app.data().map(|dataset| dataset.problems.len()) {
                 Some(0) => app.say("everything in this dataset could be loaded"),

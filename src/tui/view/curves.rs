@@ -67,8 +67,11 @@ struct Shown<'a> {
     figures: &'a Figures,
     panel: &'a Panel,
     /// The paper's figures per column, or why there are none; `None` where none are wanted.
-    paper: Option<(&'a str, Result<Vec<Option<f64>>, String>)>,
+    paper: Option<(&'a str, Published)>,
 }
+
+/// A figure per column, where there is one, or why there are none.
+type Published = Result<Vec<Option<f64>>, String>;
 
 fn shown(app: &App) -> Option<Shown<'_>> {
     let curves = app.sweep.curves.as_ref()?;
