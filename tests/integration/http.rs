@@ -722,9 +722,12 @@ async fn option_probabilities_come_from_the_likeliest_tokens_where_the_config_as
     assert!(server.requests()[1].body.get("logprobs").is_none());
 }
 
+/// What is different about a request.
+type Change<'a> = &'a dyn Fn(&mut HttpSettings, &mut ChatRequest);
+
 #[test]
 fn requests_are_told_apart_by_all_that_decides_the_reply() {
-    let identify = |change: &dyn Fn(&mut HttpSettings, &mut ChatRequest)| {
+    let identify = |change: Change| {
         let mut settings =
             HttpSettings::new("n", "http://user:pass@127.0.0.1:8000/v1?key=secret", "m");
         let mut asked = request();
@@ -743,7 +746,7 @@ fn requests_are_told_apart_by_all_that_decides_the_reply() {
             settings.retry.retries = 0;
         })
     );
-    let changes: [&dyn Fn(&mut HttpSettings, &mut ChatRequest); 7] = [
+    let changes: [Change; 7] = [
         &|settings, _| settings.model = "m2".into(),
         &|settings, _| settings.base_url = "http://127.0.0.1:8001/v1".into(),
         &|settings, _| settings.response_format = ResponseFormat::JsonSchema,
