@@ -20,6 +20,10 @@ pub struct Config {
     pub theme: String,
     /// Folder with prompt templates that replace ours one by one.
     pub prompts: Option<PathBuf>,
+    /// Under which name you label replies; without it the login name.
+    pub annotator: Option<String>,
+    /// A file with the failures that replies are labelled with, instead of ours.
+    pub taxonomy: Option<PathBuf>,
     /// Most tokens of a reply.
     pub max_tokens: u32,
     /// Sampling temperature; 0 is greedy.
@@ -40,6 +44,8 @@ impl Default for Config {
             model: "embedded".into(),
             theme: "auto".into(),
             prompts: None,
+            annotator: None,
+            taxonomy: None,
             max_tokens: 1024,
             temperature: 0.0,
             retrieval: RetrievalConfig::default(),
@@ -109,6 +115,13 @@ pub struct ModelConfig {
     pub price_out: Option<f64>,
     /// Attempts after the first.
     pub retries: Option<u32>,
+    /// The most calls that a sweep starts per minute.
+    pub rpm: Option<u32>,
+    /// The most tokens of calls that a sweep starts per minute: predicted prompts and the most of replies together.
+    pub tpm: Option<u32>,
+    /// Asks the server for the likeliest tokens at every place, so many of them (1 to 20): the probabilities of the
+    /// options are taken from there.
+    pub top_logprobs: Option<u8>,
 }
 
 /// The folders of this program (XDG on Linux).

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::cli::common::{Environment, note, templates};
 use crate::cli::{ExplorerArgs, Failure};
-use crate::cli::{encoder, search};
+use crate::cli::{annotate, encoder, search};
 use crate::data::talk::{self, Script};
 use crate::domain::prompt::Templates;
 use crate::engine::models::{open_model, replay, sample_replay, store_file};
@@ -42,6 +42,8 @@ pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure>
     }
     let environment = &environment;
     let (config, paths) = (&environment.config, &environment.paths);
+    let annotator = annotate::annotator(args.annotator.as_deref(), config)?;
+    let taxonomy = annotate::taxonomy(args.taxonomy.as_deref(), config)?;
     let pace = Pace::new(script.as_ref().map_or(1.0, |script| script.speed));
     let setup = Setup {
         dataset: args.path.map_or(Source::Sample, Source::Folder),
@@ -54,6 +56,8 @@ pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure>
         run: RUN.into(),
         // The demo shows nothing of what is stored on this machine.
         store: (!args.demo).then(|| store_file(paths)),
+        annotator,
+        taxonomy,
         templates: match args.demo {
             // The recording answers the prompts of the program itself.
             true => Templates::default(),

@@ -42,11 +42,11 @@ impl Digest {
             .update(bytes);
     }
 
-    /// The hash of the whole file in hexadecimal: what the reader left unread is read now.
+    /// The hash of the whole file: what the reader left unread is read now.
     ///
     /// # Errors
     /// When the rest of the file can't be read.
-    pub fn of_whole(&self, path: &Path, position: &Position) -> io::Result<String> {
+    pub fn of_whole(&self, path: &Path, position: &Position) -> io::Result<[u8; 32]> {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(position.bytes()))?;
         let mut buffer = vec![0; BUFFER];
@@ -59,8 +59,7 @@ impl Digest {
             position.0.fetch_add(count as u64, Ordering::Relaxed);
         }
         let hash = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes = hash.clone().finalize();
-        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+        Ok(hash.clone().finalize().into())
     }
 }
 
@@ -228,10 +227,7 @@ mod tests {
         let path = folder.path().join("f");
         let bytes: Vec<u8> = (0..300_000u32).map(|i| (i % 251) as u8).collect();
         std::fs::write(&path, &bytes).unwrap();
-        let expected: String = Sha256::digest(&bytes)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let expected: [u8; 32] = Sha256::digest(&bytes).into();
         for read in [0, 10, 300_000] {
             let (mut reader, position, digest) = open_hashing(&path).unwrap();
             reader.read_exact(&mut vec![0; read]).unwrap();

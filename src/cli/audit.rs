@@ -11,12 +11,14 @@ use crate::cli::condition::open_dataset;
 use crate::cli::grid::GridArgs;
 use crate::cli::progress::Line;
 use crate::config::ModelConfig;
-use crate::domain::cost::Cost;
 use crate::domain::context::Condition;
+use crate::domain::cost::Cost;
 use crate::domain::text::{clean, collapse};
 use crate::engine::audit::{Audit, AuditedCondition, Finding, FindingKind, audit};
 use crate::engine::survey::{Room, Space};
 use crate::model::select::{Selected, resolve, sampling};
+
+mod quality;
 
 /// Examples of each finding that the text form shows.
 const EXAMPLES_SHOWN: usize = 3;
@@ -30,6 +32,9 @@ Examples:
   medrgb audit --dataset FOLDER --scenario robustness --docs 5,10 --model gpt-4o-mini --json
       one JSON object, with the model's window and, where the config has its prices, the predicted cost
 
+  medrgb audit --dataset FOLDER --quality --encoder auto
+      also whether the set can be gamed: answer positions, lengths, words in common, what BM25 and an encoder find
+
 No model is called. Findings are no failure: the exit code is 0.")]
 pub struct Args {
     /// Which contexts.
@@ -39,6 +44,14 @@ pub struct Args {
     /// The model whose window and prices count; as for ask
     #[arg(long, short = 'm', value_name = "MODEL")]
     pub model: Option<String>,
+
+    /// Also report whether the set can be gamed: by position, length, words in common, or plain retrieval
+    #[arg(long)]
+    pub quality: bool,
+
+    /// With --quality: an encoder that is tried too, a name, a folder or auto
+    #[arg(long, value_name = "NAME|FOLDER", requires = "quality")]
+    pub encoder: Option<String>,
 
     /// Print one JSON object
     #[arg(long)]
@@ -74,6 +87,15 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         .as_ref()
         .and_then(|name| environment.config.models.get(name));
     let cost = Cost::of(totals(&audit), room.max_tokens, prices(price));
+    let quality = match args.quality {
+        true => Some(quality::of(
+            &dataset,
+            &questions,
+            args.encoder.as_deref(),
+            environment,
+        )?),
+        false => None,
+    };
     if args.json {
         let mut value = serde_json::to_value(&audit).map_err(Failure::failed)?;
         if let Some(fields) = value.as_object_mut() {
@@ -85,6 +107,9 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
             fields.insert("prompt_tokens".into(), json!(totals(&audit).1));
             fields.insert("cost_usd".into(), json!(cost));
             fields.insert("seconds".into(), json!(started.elapsed().as_secs_f64()));
+            if let Some(quality) = &quality {
+                fields.insert("quality".into(), json!(quality));
+            }
         }
         return say_json(&value);
     }
@@ -97,6 +122,9 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     );
     write_conditions(&mut out, &audit, cost);
     write_findings(&mut out, &audit);
+    if let Some(quality) = &quality {
+        out.push_str(&quality::text(quality));
+    }
     write_out(&out)
 }
 

@@ -1,7 +1,9 @@
 //! The commands: a clap tree and one file per subcommand.
 
+pub mod annotate;
 pub mod ask;
 pub mod audit;
+pub mod build;
 pub mod chat;
 pub mod common;
 pub mod compare;
@@ -112,6 +114,12 @@ pub struct ExplorerArgs {
     /// Theme: dark, light, okabe-ito, high-contrast, mono, or one of your own.
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
+    /// Under which name replies are labelled; without it that of the config, else the login name.
+    #[arg(long, value_name = "NAME")]
+    pub annotator: Option<String>,
+    /// Failures of your own to label replies with (TOML).
+    #[arg(long, value_name = "FILE")]
+    pub taxonomy: Option<PathBuf>,
 }
 
 /// The subcommands.
@@ -123,8 +131,10 @@ pub enum Command {
     Ask(ask::Args),
     /// Check all contexts of a grid before any model is called.
     Audit(audit::Args),
+    /// Make a benchmark: topics, documents, sub-questions, adversarial versions; check one.
+    Build(build::Args),
     /// Ask a model a grid of instances into a run; the same command goes on where it stopped.
-    Sweep(sweep::Args),
+    Sweep(Box<sweep::Args>),
     /// List, show, remove, export and import stored runs.
     Runs(runs::Args),
     /// Score saved replies of standard questions.
@@ -151,6 +161,8 @@ pub enum Command {
     Import(import::Args),
     /// Write a dataset or a run for other programs.
     Export(export::Args),
+    /// Labels that people gave to replies: list, export, import, agreement. (The explorer gives them: `l`.)
+    Annotate(annotate::Args),
     /// List, fetch and check local models.
     Models(models::Args),
     /// Say what works on this machine.
@@ -224,7 +236,8 @@ fn start(cli: Cli, open_explorer: OpenExplorer) -> Result<(), Failure> {
         Some(Command::Compose(args)) => compose::run(args, &environment),
         Some(Command::Ask(args)) => ask::run(args, &environment),
         Some(Command::Audit(args)) => audit::run(args, &environment),
-        Some(Command::Sweep(args)) => sweep::run(args, &environment),
+        Some(Command::Build(args)) => build::run(args, &environment),
+        Some(Command::Sweep(args)) => sweep::run(*args, &environment),
         Some(Command::Runs(args)) => runs::run(args, &environment),
         Some(Command::Score(args)) => score::run(args, &environment),
         Some(Command::Report(args)) => report::run(args, &environment),
@@ -238,6 +251,7 @@ fn start(cli: Cli, open_explorer: OpenExplorer) -> Result<(), Failure> {
         Some(Command::Encode(args)) => encode::run(args, &environment),
         Some(Command::Import(args)) => import::run(args, &environment),
         Some(Command::Export(args)) => export::run(args, &environment),
+        Some(Command::Annotate(args)) => annotate::run(args, &environment),
         Some(Command::Models(args)) => models::run(args, &environment),
         Some(Command::Doctor(args)) => doctor::run(args, &environment),
         Some(Command::Config(args)) => config::run(args, &environment),

@@ -241,7 +241,7 @@ fn show(path: &Path, run: &str, json: bool) -> Result<(), Failure> {
             "created_at": summary.created_at, "updated_at": summary.updated_at,
             "replies": summary.replies, "failures": summary.failures, "questions": summary.questions,
             "datasets": datasets, "models": models, "reported_models": reported, "sampling": sampling,
-            "sweeps": sweeps, "conditions": cells,
+            "reused": reused(&groups), "sweeps": sweeps, "conditions": cells,
         }));
     }
     let mut out = format!(
@@ -266,6 +266,13 @@ fn show(path: &Path, run: &str, json: bool) -> Result<(), Failure> {
     for sampling in &sampling {
         let _ = writeln!(out, "sampling  {sampling}");
     }
+    for (run, replies) in reused(&groups) {
+        let _ = writeln!(
+            out,
+            "reused    {} from \"{run}\"",
+            count(usize::try_from(replies).unwrap_or(usize::MAX), "reply")
+        );
+    }
     for sweep in &sweeps {
         let text = |key: &str| sweep.get(key).and_then(Value::as_str).unwrap_or("-");
         let _ = writeln!(
@@ -281,6 +288,17 @@ fn show(path: &Path, run: &str, json: bool) -> Result<(), Failure> {
         let _ = writeln!(out, "{}", cell_line(&cell));
     }
     write_out(&clean(&out))
+}
+
+/// Replies that were not asked for in this run, by the run they come from.
+fn reused(groups: &[RunGroup]) -> BTreeMap<&str, u64> {
+    let mut from: BTreeMap<&str, u64> = BTreeMap::new();
+    for group in groups {
+        if let Some(run) = &group.reused_from {
+            *from.entry(run).or_default() += group.records;
+        }
+    }
+    from
 }
 
 fn cell_json(cell: &Cell<'_>) -> Value {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::Failure;
 use crate::config::{Config, HOTTEST, Paths};
+use crate::domain::annotation::annotator_name;
 use crate::domain::plain::plain;
 
 /// File name of the user's settings in the configuration folder.
@@ -13,10 +14,12 @@ pub const USER_FILE: &str = "config.toml";
 /// File name of a project's settings, looked for in the working folder and its parents.
 pub const PROJECT_FILE: &str = "medrgb.toml";
 /// Environment variables that set one value each: variable, key.
-pub const VARIABLES: [(&str, &str); 5] = [
+pub const VARIABLES: [(&str, &str); 7] = [
     ("MEDRGB_MODEL", "model"),
     ("MEDRGB_THEME", "theme"),
     ("MEDRGB_PROMPTS", "prompts"),
+    ("MEDRGB_ANNOTATOR", "annotator"),
+    ("MEDRGB_TAXONOMY", "taxonomy"),
     ("MEDRGB_ENCODER", "retrieval.encoder"),
     ("MEDRGB_BACKEND", "retrieval.backend"),
 ];
@@ -123,19 +126,20 @@ fn read_layer(file: &Path) -> Result<Layer, Failure> {
         .map_err(|error| Failure::Usage(explain(file, &text, &error)))?;
     let mut table: toml::Table =
         toml::from_str(&text).map_err(|error| Failure::Usage(explain(file, &text, &error)))?;
-    resolve_prompts(&mut table, file);
+    resolve_paths(&mut table, file);
     Ok(Layer {
         origin: file.display().to_string(),
         table,
     })
 }
 
-/// A relative folder in a file means relative to that file.
-fn resolve_prompts(table: &mut toml::Table, file: &Path) {
-    if let (Some(toml::Value::String(prompts)), Some(parent)) =
-        (table.get_mut("prompts"), file.parent())
-    {
-        *prompts = parent.join(&*prompts).display().to_string();
+/// A relative path in a file means relative to that file.
+fn resolve_paths(table: &mut toml::Table, file: &Path) {
+    for key in ["prompts", "taxonomy"] {
+        if let (Some(toml::Value::String(path)), Some(parent)) = (table.get_mut(key), file.parent())
+        {
+            *path = parent.join(&*path).display().to_string();
+        }
     }
 }
 
@@ -224,9 +228,25 @@ fn check(config: &Config, origins: &BTreeMap<String, String>) -> Result<(), Fail
         if model.temperature.is_some_and(hot) {
             return wrong(&format!("models.{name}.temperature"), &range);
         }
+        for (key, limit) in [("rpm", model.rpm), ("tpm", model.tpm)] {
+            if limit == Some(0) {
+                return wrong(&format!("models.{name}.{key}"), "at least 1");
+            }
+        }
+        if model
+            .top_logprobs
+            .is_some_and(|most| !(1..=20).contains(&most))
+        {
+            return wrong(&format!("models.{name}.top_logprobs"), "from 1 to 20");
+        }
     }
     if config.max_tokens == 0 {
         return wrong("max_tokens", "at least 1");
+    }
+    if let Some(name) = &config.annotator
+        && annotator_name(name).is_none()
+    {
+        return wrong("annotator", "a name");
     }
     if config.retrieval.k == 0 || config.retrieval.k > 1000 {
         return wrong("retrieval.k", "from 1 to 1000");

@@ -1,10 +1,13 @@
 //! Files: dataset folders, prompt folders, saved replies, the run store; other people's files in and out.
 
+pub mod annotations;
 pub mod beir;
+pub mod built;
 pub mod csv_file;
 pub mod dataset;
 pub mod export;
 pub mod import;
+pub mod ledger;
 pub mod output;
 pub mod parquet_file;
 pub mod predictions;

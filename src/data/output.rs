@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 /// Bytes that are gathered before the file is written.
 const BUFFER: usize = 1 << 20;
 
+/// What the names of files begin with that are being written; a kill may leave one behind.
+pub(in crate::data) const UNFINISHED: &str = ".writing-";
+
 /// Most symbolic links that are followed, as Linux does.
 const MOST_LINKS: usize = 40;
 
@@ -179,7 +182,7 @@ fn whole(
     write: impl FnOnce(&mut BufWriter<&File>) -> Result<(), String>,
 ) -> Result<(), String> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".writing-");
+    builder.prefix(UNFINISHED);
     // As other new files: the process's mask decides, not the temporary file's privacy.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));

@@ -12,10 +12,13 @@ use crate::domain::context::Context;
 use crate::domain::question::Question;
 use crate::domain::text::collapse;
 
+mod build;
 mod delimiter;
 mod probe;
 #[cfg(test)]
 mod tests;
+
+pub use build::{BuildPrompt, Feedback, LinkText};
 
 /// The two messages a model gets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,8 +36,8 @@ macro_rules! template {
 }
 
 /// Names and texts of the built-in templates: a system and a user message per scenario, three parts that
-/// they include, and the message to a judge.
-pub const BUILT_IN: [(&str, &str); 12] = [
+/// they include, the message to a judge, and those with which a benchmark is made.
+pub const BUILT_IN: [(&str, &str); 21] = [
     template!("documents.j2"),
     template!("question.j2"),
     template!("sub_questions.j2"),
@@ -47,6 +50,15 @@ pub const BUILT_IN: [(&str, &str); 12] = [
     template!("robustness.system.j2"),
     template!("robustness.user.j2"),
     template!("judge.j2"),
+    template!("build.system.j2"),
+    template!("build.feedback.j2"),
+    template!("build.topics.j2"),
+    template!("build.links.j2"),
+    template!("build.summary.j2"),
+    template!("build.sub_question.j2"),
+    template!("build.adversarial.j2"),
+    template!("build.alone.j2"),
+    template!("build.contradicts.j2"),
 ];
 
 /// The template of a judge's prompt.
@@ -144,6 +156,7 @@ impl Templates {
             templates.render(&question, &context)?;
         }
         templates.render_judge("What?", "That.", "This.")?;
+        templates.try_build(&probe::question())?;
         Ok(templates)
     }
 
@@ -218,6 +231,7 @@ impl Templates {
         if inner.kind() == minijinja::ErrorKind::UndefinedError {
             let known = match name {
                 JUDGE => JUDGE_VARIABLES,
+                name if name.starts_with(build::PREFIX) => build::VARIABLES,
                 _ => VARIABLES,
             };
             detail.push_str(&format!("; templates know {known}"));

@@ -75,6 +75,49 @@ pub fn average_precision(ranked: &[bool], relevant_total: usize) -> Option<f64> 
     (relevant_total > 0).then(|| sum / relevant_total as f64)
 }
 
+/// The chance that a relevant document ranks above one that is not (the area under the ROC curve): 1 where all
+/// relevant ones stand first, 0.5 for a random order. Of `total` documents the list holds the best; those that it lacks
+/// tie behind it. `None` where all or none are relevant.
+pub fn auc(ranked: &[bool], relevant_total: usize, total: usize) -> Option<f64> {
+    let others = total
+        .checked_sub(relevant_total)
+        .filter(|others| *others > 0)?;
+    if relevant_total == 0 {
+        return None;
+    }
+    let (mut above, mut found, mut wins) = (0_usize, 0_usize, 0.0);
+    for relevant in ranked {
+        match relevant {
+            true => {
+                found += 1;
+                wins += others.saturating_sub(above) as f64;
+            }
+            false => above += 1,
+        }
+    }
+    let missing = relevant_total.saturating_sub(found) as f64;
+    wins += missing * others.saturating_sub(above) as f64 / 2.0;
+    Some(wins / (relevant_total as f64 * others as f64))
+}
+
+/// The same chance for two sets of values: equal values count half. `None` where one is empty.
+pub fn auc_of(relevant: &[f64], others: &[f64]) -> Option<f64> {
+    if relevant.is_empty() || others.is_empty() {
+        return None;
+    }
+    let mut sorted = others.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let wins: f64 = relevant
+        .iter()
+        .map(|value| {
+            let below = sorted.partition_point(|other| other < value);
+            let upto = sorted.partition_point(|other| other <= value);
+            (below + upto) as f64 / 2.0
+        })
+        .sum();
+    Some(wins / (relevant.len() as f64 * others.len() as f64))
+}
+
 /// The measures of one list that are shown while one searches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeasuresAt {
@@ -154,6 +197,18 @@ mod tests {
     use proptest::prelude::*;
 
     const LIST: [bool; 6] = [false, true, false, true, false, false];
+
+    #[test]
+    fn the_area_is_the_share_of_pairs_in_order() {
+        // Two relevant documents, four others; the first stands above three of them, the second above two.
+        assert_eq!(auc(&LIST, 2, 6), Some(5.0 / 8.0));
+        // One that was not found ties with those that were not found either.
+        assert_eq!(auc(&[true, false], 2, 6), Some((4.0 + 1.5) / 8.0));
+        assert_eq!(auc(&[], 2, 6), Some(0.5));
+        assert_eq!((auc(&[], 0, 6), auc(&[], 6, 6)), (None, None));
+        assert_eq!(auc_of(&[1.0, 2.0], &[1.0, 0.0]), Some(3.5 / 4.0));
+        assert_eq!(auc_of(&[], &[1.0]), None);
+    }
 
     #[test]
     fn by_hand() {

@@ -135,6 +135,16 @@ pub fn shortened(text: &str, most: usize) -> String {
     }
 }
 
+/// Bytes in lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        let _ = write!(out, "{byte:02x}");
+    }
+    out
+}
+
 /// A number with its noun, which takes its plural except after 1: "1 record", "2 records", "2 replies".
 pub fn count(number: usize, noun: &str) -> String {
     let stem = noun
@@ -195,6 +205,11 @@ pub fn text_key(text: &str) -> u128 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn bytes_have_two_digits_each() {
+        assert_eq!(hex(&[0, 9, 0xab, 255]), "0009abff");
+    }
 
     #[test]
     fn nouns_take_their_plural() {

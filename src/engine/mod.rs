@@ -3,12 +3,15 @@
 
 pub mod ask;
 pub mod audit;
+pub mod build;
 pub mod compare;
 pub mod evaluate;
+pub mod find;
 pub mod instance;
 pub mod job;
 pub mod models;
 pub mod probe;
+pub mod quality;
 pub mod rescore;
 pub mod search;
 pub mod survey;

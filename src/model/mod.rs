@@ -10,11 +10,13 @@ use crate::domain::answer::{Ending, ReplyShape};
 use crate::domain::prompt::Prompt;
 
 pub use error::{FailureKind, ModelError};
+pub use fields::{Field, FieldKind};
 
 #[cfg(feature = "embedded")]
 pub mod embedded;
 pub mod error;
 pub mod fetch;
+pub mod fields;
 pub mod http;
 pub mod open;
 pub mod presets;
@@ -69,6 +71,8 @@ pub enum ReplyForm {
     Instance(ReplyShape),
     /// A judge's reasoning and score.
     Judgement,
+    /// A flat object of these fields, in this order.
+    Fields(Vec<Field>),
 }
 
 impl From<ReplyShape> for ReplyForm {
@@ -203,6 +207,12 @@ pub trait ChatModel: Send + Sync {
         cancel: &'a CancellationToken,
         on_delta: &'a mut (dyn FnMut(Delta) + Send),
     ) -> BoxFuture<'a, Result<Reply, ModelError>>;
+
+    /// All that decides the reply to a request, keys left out: for equal requests equal, whatever run or day they
+    /// belong to. `None` where replies are not the model's own, so that none may stand for another.
+    fn identify(&self, _request: &ChatRequest) -> Option<serde_json::Value> {
+        None
+    }
 
     /// This model where its provider takes requests in files.
     fn batch(&self) -> Option<&dyn BatchModel> {

@@ -21,6 +21,12 @@ pub fn reply_schema(form: &ReplyForm) -> Value {
             ("reasoning", text()),
             ("score", json!({"type": "string", "enum": JUDGE_SCORES})),
         ]),
+        ReplyForm::Fields(fields) => object(
+            fields
+                .iter()
+                .map(|field| (field.name.clone(), field.schema()))
+                .collect(),
+        ),
     }
 }
 
@@ -117,6 +123,7 @@ fn choice(shape: &ReplyShape) -> Value {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
+    use crate::model::{Field, FieldKind};
 
     fn shape(scenario: Scenario) -> ReplyShape {
         ReplyShape {
@@ -203,6 +210,10 @@ mod tests {
             }
         }
         check(&reply_schema(&ReplyForm::Judgement));
+        check(&reply_schema(&ReplyForm::Fields(vec![
+            Field::new("new_answer", FieldKind::Short),
+            Field::new("other_edits", FieldKind::Edits),
+        ])));
         for scenario in Scenario::ALL {
             check(&reply_schema(&shape(scenario).into()));
         }

@@ -171,6 +171,7 @@ fn from_config(
             ..settings.retry
         };
     }
+    settings.top_logprobs = model.top_logprobs;
     settings.extra = extra(name, model)?;
     Ok(Selected::Http(Box::new(settings)))
 }

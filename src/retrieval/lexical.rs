@@ -7,8 +7,8 @@
 mod disk;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::ops::ControlFlow;
+use std::collections::{HashMap, HashSet};
+use std::ops::{ControlFlow, Range};
 
 pub use disk::{merge_folders, write_folder};
 use tantivy::collector::TopDocs;
@@ -170,6 +170,23 @@ impl Lexical {
         terms
     }
 
+    /// A text in the form in which it is searched, and the byte ranges of its words that a query names.
+    pub fn marks(&self, text: &str, query: &str) -> (String, Vec<Range<usize>>) {
+        let wanted: HashSet<String> = self.terms(query).into_iter().collect();
+        let text = composed(text).into_owned();
+        let mut analyser = self.analyser.clone();
+        let mut stream = analyser.token_stream(&text);
+        let mut marks = Vec::new();
+        while stream.advance() {
+            let token = stream.token();
+            if wanted.contains(&token.text) {
+                marks.push(token.offset_from..token.offset_to);
+            }
+        }
+        drop(stream);
+        (text, marks)
+    }
+
     /// The `k` best documents that hold a term of the query; equal scores in order of position. Every text
     /// is a valid query: nothing in it is syntax. A term that the query repeats weighs as often.
     ///
@@ -292,6 +309,19 @@ mod tests {
         assert_eq!(positions(&index, "Sjo\u{308}gren's"), [0]);
         assert_eq!(positions(&index, "inhibitor receptors"), [1]);
         assert!(positions(&index, "of the a and").is_empty());
+    }
+
+    #[test]
+    fn the_words_of_a_query_are_marked_in_a_text() {
+        let index = index(&[("", "x")]);
+        let (text, marks) = index.marks(
+            "The Sjo\u{308}gren inhibitors inhibited.",
+            "INHIBITOR sjogren the",
+        );
+        let words: Vec<&str> = marks.iter().map(|mark| &text[mark.clone()]).collect();
+        // Not "inhibited", whose stem is another.
+        assert_eq!(words, ["Sjögren", "inhibitors"]);
+        assert!(index.marks("", "x").1.is_empty());
     }
 
     #[test]

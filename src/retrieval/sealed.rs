@@ -8,6 +8,8 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use crate::domain::text::hex;
+
 /// SHA-256 of what a file was made from.
 pub type Key = [u8; 32];
 
@@ -64,12 +66,7 @@ pub fn key_of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Key {
 
 /// The first 8 bytes of a key in hexadecimal, for file names.
 pub fn short(key: &Key) -> String {
-    key[..8].iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// A key in hexadecimal.
-pub fn hex(key: &Key) -> String {
-    key.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&key[..8])
 }
 
 /// Writes a sealed file: beside it first, then renamed over it.

@@ -7,8 +7,11 @@ use std::time::Duration;
 use crate::data::dataset::Dataset;
 use crate::domain::prompt::Templates;
 use crate::model::{BackendKind, ModelIdentity};
+use crate::tui::app::annotate::{Annotate, RunUse};
 use crate::tui::app::browse::Browse;
 use crate::tui::app::compare::CompareState;
+use crate::tui::app::facet::FacetValue;
+use crate::tui::app::find::FindState;
 use crate::tui::app::input::Input;
 use crate::tui::app::instance::InstanceState;
 use crate::tui::app::probe::ProbeState;
@@ -20,9 +23,12 @@ use crate::tui::keymap::Keymap;
 use crate::tui::theme::Theme;
 use crate::tui::widgets::text::WrapCache;
 
+pub mod annotate;
 pub mod browse;
 pub mod compare;
 pub mod curves;
+pub mod facet;
+pub mod find;
 pub mod input;
 pub mod instance;
 pub mod loaded;
@@ -49,6 +55,12 @@ pub enum Screen {
     Compare,
     /// One context changed on purpose.
     Probe,
+    /// The replies of a run, waiting to be labelled.
+    Queue,
+    /// One reply that is being labelled.
+    Annotate,
+    /// Full-text search over everything that is open.
+    Find,
     /// A talk: steps of a script with large panels and a caption.
     Talk,
 }
@@ -63,6 +75,9 @@ impl Screen {
             Screen::Sweep => "sweep",
             Screen::Compare => "compare",
             Screen::Probe => "probe",
+            Screen::Queue => "queue",
+            Screen::Annotate => "annotate",
+            Screen::Find => "find",
             Screen::Talk => "talk",
         }
     }
@@ -125,17 +140,31 @@ pub enum Overlay {
         /// Rows scrolled.
         scroll: usize,
     },
+    /// The stored runs, to choose one.
+    Runs {
+        /// Chosen row.
+        selected: usize,
+        /// What for.
+        purpose: RunUse,
+    },
+    /// What the list below can be narrowed by.
+    Facets {
+        /// Chosen row.
+        selected: usize,
+        /// The values with their counts.
+        values: Vec<FacetValue>,
+    },
 }
 
 impl Overlay {
-    /// Rows scrolled; `None` for the palette, which has a selection instead.
+    /// Rows scrolled; `None` for lists, which have a selection instead.
     pub fn scroll(&self) -> Option<usize> {
         match self {
             Overlay::Help { scroll }
             | Overlay::Problems { scroll }
             | Overlay::Prompt { scroll }
             | Overlay::Why { scroll } => Some(*scroll),
-            Overlay::Palette { .. } => None,
+            Overlay::Palette { .. } | Overlay::Runs { .. } | Overlay::Facets { .. } => None,
         }
     }
 
@@ -146,7 +175,7 @@ impl Overlay {
             | Overlay::Problems { scroll }
             | Overlay::Prompt { scroll }
             | Overlay::Why { scroll } => Some(scroll),
-            Overlay::Palette { .. } => None,
+            Overlay::Palette { .. } | Overlay::Runs { .. } | Overlay::Facets { .. } => None,
         }
     }
 }
@@ -204,6 +233,10 @@ pub struct App {
     pub compare: CompareState,
     /// One context changed on purpose.
     pub probe: ProbeState,
+    /// Labelling replies.
+    pub annotate: Annotate,
+    /// Full-text search.
+    pub find: FindState,
     /// The talk that is given, if the program was started for one.
     pub talk: Option<Talk>,
     /// Keys.
@@ -246,6 +279,8 @@ impl App {
             compare: CompareState::default(),
             probe: ProbeState::default(),
             leaving: false,
+            annotate: Annotate::default(),
+            find: FindState::default(),
             talk: None,
             keymap,
             theme: Rc::new(theme),
@@ -272,6 +307,12 @@ impl App {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         ticket
+    }
+
+    /// Replies or annotations have changed: what was made of them is read again when it is next needed.
+    pub fn stored_changed(&mut self) {
+        self.browse.cases_stale = true;
+        self.find.stale = true;
     }
 
     /// Shows a message until the next key.

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::data::dataset::Dataset;
 use crate::data::store::Store;
+use crate::domain::annotation::{Event, Hand};
 use crate::domain::answer::ReplyShape;
 use crate::domain::context::{Condition, Context, Variant};
 use crate::domain::prompt::Prompt;
@@ -20,9 +21,12 @@ use crate::tui::app::Ticket;
 use crate::tui::app::compare::Contender;
 use crate::tui::app::plan::SweepRequest;
 use crate::tui::app::reply::Verdict;
+use crate::tui::effects::annotate::Task;
 use crate::tui::message::{Message, ReplyEvent};
 use crate::tui::{Setup, Source};
 
+mod annotate;
+mod find;
 mod highlight;
 mod probe;
 mod runs;
@@ -125,6 +129,74 @@ pub enum Effect {
     },
     /// Ask the model with a changed context.
     Probe(Box<ProbeParts>),
+    /// List the stored runs.
+    LoadRuns {
+        /// Whose progress is counted.
+        annotator: String,
+    },
+    /// Read a run's replies and what was said of them.
+    OpenQueue {
+        /// The job.
+        ticket: Ticket,
+        /// The run.
+        run: String,
+        /// Who goes through it.
+        hand: Hand,
+    },
+    /// Read one stored reply of the queue.
+    LoadReply {
+        /// The job.
+        ticket: Ticket,
+        /// Its row id.
+        id: i64,
+    },
+    /// Write what was said of a reply.
+    Annotate {
+        /// The run.
+        run: String,
+        /// Who said it.
+        hand: Hand,
+        /// What.
+        event: Event,
+    },
+    /// Remember what a queue is narrowed to.
+    KeepQueue {
+        /// The run.
+        run: String,
+        /// Whose queue.
+        hand: Hand,
+        /// The choice, as JSON.
+        choice: String,
+    },
+    /// Read what the facets of the list of questions need of stored replies.
+    LoadCases {
+        /// The job.
+        ticket: Ticket,
+        /// The dataset.
+        fingerprint: String,
+        /// Only replies of this run.
+        run: Option<String>,
+        /// Whose annotations.
+        annotator: String,
+    },
+    /// Make everything that is open searchable by its words.
+    IndexTexts {
+        /// The job.
+        ticket: Ticket,
+        /// The dataset that is open.
+        dataset: Arc<Dataset>,
+        /// Only replies of this run.
+        run: Option<String>,
+        /// Whose notes.
+        annotator: String,
+    },
+    /// Search it.
+    FindText {
+        /// The job.
+        ticket: Ticket,
+        /// The words.
+        query: String,
+    },
     /// Find the syntax colours of a raw reply.
     Highlight(String),
     /// Copy to the terminal's clipboard (done by the loop).
@@ -190,6 +262,8 @@ pub(crate) struct Effects {
     search: search::Search,
     sweeps: sweep::Sweeps,
     probing: Option<(Ticket, CancellationToken)>,
+    desk: annotate::Desk,
+    find: find::Find,
 }
 
 /// The store, opened at first use.
@@ -218,7 +292,13 @@ impl Effects {
             search: search::Search::default(),
             sweeps: sweep::Sweeps::default(),
             probing: None,
+            desk: annotate::Desk::default(),
+            find: find::Find::default(),
         }
+    }
+
+    fn desk(&mut self, task: Task) {
+        self.desk.ask(&self.setup, &self.messages, task);
     }
 
     /// Starts an effect and returns at once. Those of the loop itself are not handled here.
@@ -255,6 +335,7 @@ impl Effects {
                     }
                 }
                 self.search.cancel(ticket);
+                self.find.cancel(ticket);
             }
             Effect::BuildIndex { ticket, dataset } => {
                 self.search
@@ -302,6 +383,36 @@ impl Effects {
                 move |result| Message::Pair { ticket, result },
             ),
             Effect::Probe(parts) => self.probe(*parts),
+            Effect::LoadRuns { annotator } => self.desk(Task::Runs { annotator }),
+            Effect::OpenQueue { ticket, run, hand } => self.desk(Task::Queue { ticket, run, hand }),
+            Effect::LoadReply { ticket, id } => self.desk(Task::Reply { ticket, id }),
+            Effect::Annotate { run, hand, event } => self.desk(Task::Write { run, hand, event }),
+            Effect::KeepQueue { run, hand, choice } => self.desk(Task::Keep { run, hand, choice }),
+            Effect::LoadCases {
+                ticket,
+                fingerprint,
+                run,
+                annotator,
+            } => self.desk(Task::Cases {
+                ticket,
+                fingerprint,
+                run,
+                annotator,
+            }),
+            Effect::IndexTexts {
+                ticket,
+                dataset,
+                run,
+                annotator,
+            } => {
+                let open = find::Open {
+                    dataset,
+                    run,
+                    annotator,
+                };
+                self.find.index(&self.setup, &self.messages, ticket, open);
+            }
+            Effect::FindText { ticket, query } => self.find.ask(ticket, query),
             Effect::Highlight(raw) => {
                 let job = self.job();
                 self.thread("highlight", move || {
@@ -320,6 +431,7 @@ impl Effects {
         }
         self.sweeps.shut_down();
         self.search = search::Search::default();
+        self.find = find::Find::default();
     }
 
     fn job(&self) -> Job {

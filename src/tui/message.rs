@@ -7,13 +7,17 @@ use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::data::dataset::Dataset;
 use crate::data::store::{ReplyRecord, RunSummary};
+use crate::domain::annotation::Part;
 use crate::domain::ranking::MeasuresAt;
 use crate::model::ModelIdentity;
 use crate::retrieval::IndexInfo;
 use crate::retrieval::map::Map;
 use crate::tui::app::Ticket;
+use crate::tui::app::annotate::{QueueParts, RunRow};
+use crate::tui::app::browse::StoredCases;
 use crate::tui::app::compare::Compared;
 use crate::tui::app::curves::Figures;
+use crate::tui::app::find::TextHit;
 use crate::tui::app::plan::Estimate;
 use crate::tui::app::probe::Probed;
 use crate::tui::app::reply::Verdict;
@@ -71,6 +75,40 @@ pub enum Message {
         ticket: Ticket,
         /// What was found.
         news: Box<SearchNews>,
+    },
+    /// The stored runs, or why they can't be read.
+    Runs(Result<Vec<RunRow>, String>),
+    /// A queue was read.
+    Queue {
+        /// Its job.
+        ticket: Ticket,
+        /// In which part it was asked for.
+        part: Part,
+        /// What it holds.
+        result: Result<Box<QueueParts>, String>,
+    },
+    /// A reply of the queue was read; `None` where the store no longer has it.
+    QueueReply {
+        /// Its job.
+        ticket: Ticket,
+        /// The reply.
+        result: Result<Option<Box<ReplyRecord>>, String>,
+    },
+    /// What was said of a reply is on disk, or is not.
+    Annotated(Result<(), String>),
+    /// What the facets of the list of questions need.
+    Cases {
+        /// Its job.
+        ticket: Ticket,
+        /// The stored replies and what was said of them.
+        result: Result<StoredCases, String>,
+    },
+    /// From full-text search.
+    Find {
+        /// Its job.
+        ticket: Ticket,
+        /// What happened.
+        event: FindEvent,
     },
     /// Syntax colours for a raw reply.
     Highlighted {
@@ -167,6 +205,17 @@ pub enum ProbeEvent {
     Progress(usize, usize),
     /// The end, exactly once; an error is one clear sentence.
     Finished(Result<Box<Probed>, String>),
+}
+
+/// What full-text search reports.
+#[derive(Debug)]
+pub enum FindEvent {
+    /// Texts made searchable, of all.
+    Progress(usize, usize),
+    /// The end of making them searchable, exactly once: how many there are of each kind.
+    Indexed(Result<[usize; 5], String>),
+    /// What was found.
+    Found(Result<Vec<TextHit>, String>),
 }
 
 /// What the building of the index reports.

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::data::talk::Script;
+use crate::domain::annotation::Taxonomy;
 use crate::domain::prompt::Templates;
 use crate::model::replay::Pace;
 use crate::model::{ChatModel, ModelError, Sampling};
@@ -95,6 +96,10 @@ pub struct Setup {
     pub run: String,
     /// The run store; `None` keeps replies in memory only.
     pub store: Option<PathBuf>,
+    /// Under which name replies are labelled.
+    pub annotator: String,
+    /// The labels.
+    pub taxonomy: Taxonomy,
     /// Prompt templates.
     pub templates: Templates,
     /// Looked for when the retrieval screen is opened.

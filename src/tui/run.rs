@@ -8,18 +8,19 @@ use std::time::{Duration, Instant};
 use crossterm::event::{Event, KeyEventKind};
 use tokio::sync::mpsc;
 
+use crate::domain::annotation::Taxonomy;
 use crate::domain::text::{count, short};
 use crate::tui::app::sweep::Phase;
 use crate::tui::app::talk::Talk;
 use crate::tui::app::{App, DatasetState, Settings};
 use crate::tui::effects::{Effect, Effects};
 use crate::tui::keyboard::Keyboard;
-use crate::tui::keymap::Keymap;
+use crate::tui::keymap::{Chord, Keymap};
 use crate::tui::message::Message;
 use crate::tui::theme::{self, ColorDepth, Theme};
 use crate::tui::update::{start, update};
 use crate::tui::widgets::line::one_line;
-use crate::tui::{Setup, Source, TuiError, terminal, view};
+use crate::tui::{Setup, Source, TuiError, app, command, terminal, view};
 
 /// Shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
@@ -100,10 +101,30 @@ fn app_of(setup: &Setup, size: (u16, u16)) -> App {
     app.braille = terminal::has_braille(variable);
     app.sweep.models.clone_from(&setup.shelf.names);
     app.sweep.flags.clone_from(&setup.shelf.flags);
+    app.annotate.annotator.clone_from(&setup.annotator);
+    app.annotate.taxonomy = taxonomy_of(setup, &app.keymap, &mut complaints);
     if !complaints.is_empty() {
         app.complain(complaints.join(" · "));
     }
     app
+}
+
+/// The labels; where their keys clash with the annotate screen's own, that is said and ours are taken.
+fn taxonomy_of(setup: &Setup, keymap: &Keymap, complaints: &mut Vec<String>) -> Taxonomy {
+    let clash = setup.taxonomy.labels.iter().find_map(|label| {
+        let chord = Chord::parse(&label.key.to_string())?;
+        let command = keymap.command(app::Screen::Annotate, chord)?;
+        Some((label, command))
+    });
+    let Some((label, command)) = clash else {
+        return setup.taxonomy.clone();
+    };
+    let name = command::info(command).map_or("", |row| row.name);
+    complaints.push(format!(
+        "the key \"{}\" of the label {} runs the command {name} on the annotate screen; change one of them (the taxonomy's key, or [keys] in config.toml); using the built-in labels",
+        label.key, label.id
+    ));
+    Taxonomy::default()
 }
 
 struct Loop {
@@ -286,7 +307,7 @@ impl Loop {
         Ok(())
     }
 
-    /// Stops what runs; replies that were coming get the time to be stored.
+    /// Stops what runs; replies that were coming and labels that were given get the time to be stored.
     async fn end(mut self, result: Result<(), TuiError>) -> Result<Option<String>, TuiError> {
         self.effects.shut_down();
         let result = result.and_then(|()| match &self.app.dataset {
@@ -299,6 +320,7 @@ impl Loop {
         while self.app.replies.running.is_some()
             || self.app.probe.asking.is_some()
             || self.app.sweep.is_active()
+            || self.app.annotate.pending() > 0
         {
             match tokio::time::timeout_at(deadline.into(), self.messages.recv()).await {
                 Ok(Some(message)) => {

@@ -11,11 +11,15 @@ use crate::tui::keymap::Chord;
 use crate::tui::message::Message;
 use crate::tui::view;
 
+mod annotate;
 mod browse;
 mod compare;
+mod facet;
+mod find;
 mod instance;
 mod overlay;
 mod probe;
+mod queue;
 mod reply;
 mod retrieval;
 mod sweep;
@@ -78,6 +82,25 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
             retrieval::on_search(app, ticket, *news);
             Vec::new()
         }
+        Message::Runs(result) => {
+            queue::on_runs(app, result);
+            Vec::new()
+        }
+        Message::Queue {
+            ticket,
+            part,
+            result,
+        } => queue::on_queue(app, ticket, result, part),
+        Message::QueueReply { ticket, result } => {
+            annotate::on_reply(app, ticket, result);
+            Vec::new()
+        }
+        Message::Annotated(result) => annotate::on_written(app, result),
+        Message::Cases { ticket, result } => {
+            browse::on_cases(app, ticket, result);
+            Vec::new()
+        }
+        Message::Find { ticket, event } => find::on_event(app, ticket, event),
         Message::Highlighted { raw, pieces } => {
             reply::on_highlighted(app, &raw, &pieces);
             Vec::new()
@@ -158,6 +181,17 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     if app.screen == Screen::Sweep && app.sweep.form.typing {
         return sweep::on_typing(app, key);
     }
+    if app.screen == Screen::Find && app.find.typing {
+        return find::on_typing(app, key);
+    }
+    if app.screen == Screen::Annotate {
+        if app.annotate.note.is_some() {
+            return annotate::on_typing(app, key);
+        }
+        if let Some(effects) = annotate::on_label_key(app, key) {
+            return effects;
+        }
+    }
     match app.keymap.command(app.screen, chord) {
         Some(command) => run(app, command),
         None => {
@@ -203,6 +237,7 @@ pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         Command::Sweep => sweep::open(app),
         Command::Compare => compare::open(app),
         Command::Probe => probe::open(app),
+        Command::FindText => find::open(app),
         Command::Talk => talk::resume(app),
         _ => match app.screen {
             Screen::Browse => browse::run(app, command),
@@ -211,6 +246,9 @@ pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
             Screen::Sweep => sweep::run(app, command),
             Screen::Compare => compare::run(app, command),
             Screen::Probe => probe::run(app, command),
+            Screen::Queue => queue::run(app, command),
+            Screen::Annotate => annotate::run(app, command),
+            Screen::Find => find::run(app, command),
             Screen::Talk => talk::run(app, command),
         },
     }
@@ -245,6 +283,10 @@ fn paste(app: &mut App, text: &str) -> Vec<Effect> {
         app.retrieval.query.paste(text);
     } else if app.screen == Screen::Sweep && app.sweep.form.typing {
         sweep::paste(app, text);
+    } else if app.screen == Screen::Find && app.find.typing {
+        return find::paste(app, text);
+    } else if let (Screen::Annotate, Some(note)) = (app.screen, &mut app.annotate.note) {
+        note.paste(text);
     }
     Vec::new()
 }
@@ -270,9 +312,7 @@ fn on_mouse(app: &mut App, event: MouseEvent) -> Vec<Effect> {
                 instance::focus_at(app, at);
                 Vec::new()
             }
-            Screen::Retrieval | Screen::Sweep | Screen::Compare | Screen::Probe | Screen::Talk => {
-                Vec::new()
-            }
+            _ => Vec::new(),
         },
         _ => Vec::new(),
     }
@@ -286,6 +326,9 @@ fn clamp(app: &mut App) {
     sweep::keep_visible(app);
     compare::keep_visible(app);
     probe::keep_visible(app);
+    queue::keep_visible(app);
+    annotate::clamp(app);
+    find::keep_visible(app);
     overlay::scroll(app, 0);
 }
 
@@ -327,6 +370,6 @@ fn list_rows(app: &App) -> usize {
     match app.screen {
         Screen::Browse => view::browse::visible_rows(app),
         Screen::Retrieval => view::retrieval::visible_hits(app),
-        Screen::Instance | Screen::Sweep | Screen::Compare | Screen::Probe | Screen::Talk => 1,
+        _ => 1,
     }
 }

@@ -8,18 +8,22 @@ use crate::tui::app::{App, Screen};
 use crate::tui::theme::Tone;
 use crate::tui::widgets::line::fitting;
 
+pub mod annotate;
 mod audit;
 pub mod browse;
+mod choice;
 mod chrome;
 pub mod compare;
 mod curves;
 mod documents;
+pub mod find;
 pub mod instance;
 pub mod overlay;
 pub mod palette;
 mod plan;
 pub mod probe;
 mod progress;
+pub mod queue;
 mod reply;
 pub mod retrieval;
 mod scores;
@@ -47,6 +51,9 @@ pub fn draw(app: &App, buffer: &mut Buffer) {
         Screen::Sweep => sweep::draw(app, area, buffer),
         Screen::Compare => compare::draw(app, area, buffer),
         Screen::Probe => probe::draw(app, area, buffer),
+        Screen::Queue => queue::draw(app, area, buffer),
+        Screen::Annotate => annotate::draw(app, area, buffer),
+        Screen::Find => find::draw(app, area, buffer),
         Screen::Talk => talk::draw(app, area, buffer),
     }
     if app.overlay.is_some() {

@@ -624,3 +624,137 @@ async fn a_prompt_beyond_the_window_is_not_sent() {
     );
     assert!(server.requests().is_empty());
 }
+
+/// Reads a request with its body; `None` where none comes in time.
+fn read_one(stream: &mut std::net::TcpStream) -> Option<String> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let count = stream.read(&mut buffer).ok().filter(|count| *count > 0)?;
+        bytes.extend_from_slice(&buffer[..count]);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else {
+            continue;
+        };
+        let length = head
+            .lines()
+            .filter_map(|line| line.split_once(':'))
+            .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+            .map(|(_, value)| value.trim().parse::<usize>().unwrap());
+        if body.len() >= length.unwrap_or(0) {
+            return Some(text);
+        }
+    }
+}
+
+/// The end of the body often comes a moment after `[DONE]`: the reply does not wait for it, the connection does.
+#[tokio::test]
+async fn one_connection_serves_one_request_after_another() {
+    use std::io::Write;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let pause = Duration::from_millis(150);
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
+        let mut served = 0;
+        while served < 2 && read_one(&mut stream).is_some() {
+            let body = format!(
+                "{}{}data: [DONE]\n\n",
+                event(&text_chunk("A")),
+                event(&json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}))
+            );
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+            write!(stream, "{head}{:x}\r\n{body}\r\n", body.len()).unwrap();
+            std::thread::sleep(pause);
+            write!(stream, "0\r\n\r\n").unwrap();
+            served += 1;
+        }
+        served
+    });
+    let settings = HttpSettings::new("m", &format!("http://{address}/v1"), "m");
+    let model = HttpModel::new(settings).unwrap();
+    let cancel = CancellationToken::new();
+    for _ in 0..2 {
+        let started = Instant::now();
+        let reply = model.reply(&request(), &cancel, &mut |_| {}).await.unwrap();
+        assert_eq!(reply.text, "A");
+        assert!(started.elapsed() < pause, "the end of the body was awaited");
+        tokio::time::sleep(2 * pause).await;
+    }
+    assert_eq!(server.join().unwrap(), 2);
+}
+
+#[tokio::test]
+async fn option_probabilities_come_from_the_likeliest_tokens_where_the_config_asks() {
+    let token = |text: &str, top: &[(&str, f64)]| {
+        let top: Vec<_> = top
+            .iter()
+            .map(|(text, p)| json!({"token": text, "logprob": p.ln()}))
+            .collect();
+        json!({"choices": [{"index": 0, "delta": {"content": text}, "logprobs":
+            {"content": [{"token": text, "logprob": -0.1, "top_logprobs": top}]}}]})
+    };
+    let script = Script::stream()
+        .event(&token("{\"answer_choice\": \"", &[]))
+        .event(&token("B", &[("B", 0.6), ("A", 0.2), ("The", 0.2)]))
+        .event(&token("\"}", &[]))
+        .finish("stop")
+        .done();
+    let server = Server::start(vec![script]);
+    let mut asking = settings(&server, 0);
+    asking.top_logprobs = Some(3);
+    let asked = ask_with(asking).await;
+    let probabilities = asked.reply().option_probabilities.clone().unwrap();
+    for ((letter, p), (expected, value)) in probabilities.iter().zip([('A', 0.25), ('B', 0.75)]) {
+        assert_eq!(*letter, expected);
+        assert!((p - value).abs() < 1e-9);
+    }
+    let body = &server.requests()[0].body;
+    assert_eq!(
+        (&body["logprobs"], &body["top_logprobs"]),
+        (&json!(true), &json!(3))
+    );
+    ask_with(settings(&server, 0)).await.reply();
+    assert!(server.requests()[1].body.get("logprobs").is_none());
+}
+
+#[test]
+fn requests_are_told_apart_by_all_that_decides_the_reply() {
+    let identify = |change: &dyn Fn(&mut HttpSettings, &mut ChatRequest)| {
+        let mut settings =
+            HttpSettings::new("n", "http://user:pass@127.0.0.1:8000/v1?key=secret", "m");
+        let mut asked = request();
+        change(&mut settings, &mut asked);
+        HttpModel::new(settings).unwrap().identify(&asked).unwrap()
+    };
+    let plain = identify(&|_, _| {});
+    assert!(!plain.to_string().contains("secret") && !plain.to_string().contains("pass"));
+    // Names of the model here and of this machine, keys and retries decide nothing.
+    assert_eq!(
+        plain,
+        identify(&|settings, _| {
+            settings.name = "other".into();
+            settings.base_url = "http://localhost:8000/v1/".into();
+            settings.key = Some(Secret::new(KEY));
+            settings.retry.retries = 0;
+        })
+    );
+    let changes: [&dyn Fn(&mut HttpSettings, &mut ChatRequest); 7] = [
+        &|settings, _| settings.model = "m2".into(),
+        &|settings, _| settings.base_url = "http://127.0.0.1:8001/v1".into(),
+        &|settings, _| settings.response_format = ResponseFormat::JsonSchema,
+        &|settings, _| {
+            settings.extra.insert("top_k".into(), json!(1));
+        },
+        &|_, asked| asked.sampling.temperature = 0.5,
+        &|_, asked| asked.sampling.seed = None,
+        &|_, asked| asked.prompt.user.push('!'),
+    ];
+    for (at, change) in changes.iter().enumerate() {
+        assert_ne!(plain, identify(*change), "{at}");
+    }
+}

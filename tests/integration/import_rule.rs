@@ -24,7 +24,7 @@ const FLOORS: [(&str, u8); 10] = [
 ];
 
 /// Crates whose types stay in their files: crate, and path prefixes where it may be named.
-const KEPT: [(&str, &[&str]); 10] = [
+const KEPT: [(&str, &[&str]); 11] = [
     ("burn", &[]),
     ("usearch", &["retrieval/vector/graph"]),
     ("tantivy", &["retrieval/lexical"]),
@@ -35,6 +35,7 @@ const KEPT: [(&str, &[&str]); 10] = [
     ("llama_cpp_2", &["model/"]),
     ("rusqlite", &["data/"]),
     ("parquet", &["data/parquet_file"]),
+    ("resvg", &["cli/report/png"]),
 ];
 
 /// What the views may know of the explorer.

@@ -7,8 +7,11 @@
     clippy::print_stderr
 )]
 
+mod annotate;
 mod ask;
 mod batch;
+mod build;
+mod build_web;
 mod compare;
 mod compose;
 mod embedded;

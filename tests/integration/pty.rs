@@ -14,7 +14,7 @@ use crate::sse_server::{Script, Server};
 /// The longest that anything on screen may take, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-pub struct Session {
+pub(crate) struct Session {
     master: Box<dyn MasterPty + Send>,
     keys: Box<dyn Write + Send>,
     child: Box<dyn Child + Send + Sync>,
@@ -36,6 +36,16 @@ impl Session {
     /// As [`Session::start`] on a terminal of this kind.
     fn start_on(kind: &str, columns: u16, rows: u16, arguments: &[&str]) -> Session {
         let home = tempfile::tempdir().unwrap();
+        Session::start_at(home, kind, (columns, rows), arguments)
+    }
+
+    /// As [`Session::start_on`] with this home folder, which a session before may have left.
+    pub(crate) fn start_at(
+        home: tempfile::TempDir,
+        kind: &str,
+        (columns, rows): (u16, u16),
+        arguments: &[&str],
+    ) -> Session {
         let size = PtySize {
             rows,
             cols: columns,
@@ -85,11 +95,11 @@ impl Session {
         }
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.screen.lock().unwrap().screen().contents()
     }
 
-    pub fn wait_for(&self, wanted: &str) {
+    pub(crate) fn wait_for(&self, wanted: &str) {
         let start = Instant::now();
         while !self.text().contains(wanted) {
             assert!(
@@ -101,7 +111,7 @@ impl Session {
         }
     }
 
-    pub fn wait_without(&self, unwanted: &str) {
+    pub(crate) fn wait_without(&self, unwanted: &str) {
         let start = Instant::now();
         while self.text().contains(unwanted) {
             assert!(
@@ -113,12 +123,12 @@ impl Session {
         }
     }
 
-    pub fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
     }
 
-    pub fn wait_for_end(&mut self) -> ExitStatus {
+    pub(crate) fn wait_for_end(&mut self) -> ExitStatus {
         let start = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -130,6 +140,18 @@ impl Session {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Its home folder.
+    pub(crate) fn home_folder(&self) -> &std::path::Path {
+        self.home.path()
+    }
+
+    /// Ends the program as nothing can be caught (SIGKILL) and gives its home folder.
+    pub(crate) fn kill(mut self) -> tempfile::TempDir {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.home
     }
 
     /// Closes the terminal under the program, which must be writing to it, and waits for its end.

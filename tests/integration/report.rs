@@ -173,6 +173,8 @@ fn ask(
             parsed,
             scores,
             created_at: "2026-11-30T04:00:00Z".into(),
+            request: None,
+            origin: None,
         };
         store.insert(&record).unwrap();
     }
@@ -846,4 +848,59 @@ fn the_page_asks_the_network_for_nothing() {
             "{names}"
         );
     }
+}
+
+#[test]
+fn charts_are_written_as_drawings_and_images() {
+    let place = Place::new();
+    let dataset = declared(&place, "{}");
+    ask(
+        &place.store(),
+        &dataset,
+        ("own", "m"),
+        condition(Scenario::Sufficiency, 5, 60.0),
+        half,
+    );
+    let files = |folder: &str, ending: &str| -> Vec<PathBuf> {
+        let all = std::fs::read_dir(place.path(folder)).unwrap();
+        let mut found: Vec<PathBuf> = all.map(|entry| entry.unwrap().path()).collect();
+        found.retain(|path| path.extension().unwrap() == ending);
+        found.sort();
+        found
+    };
+    place.text(&["--run", "own", "--figures", "drawn"]);
+    assert!(files("drawn", "png").is_empty());
+    let drawn = files("drawn", "svg");
+    assert!(!drawn.is_empty());
+    let output = place.report(&[
+        "--run",
+        "own",
+        "--figures",
+        "both",
+        "--figures-format",
+        "svg,png",
+    ]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert_eq!(files("both", "svg").len(), drawn.len());
+    if said.contains("this system has no font") {
+        eprintln!("SKIPPED: this system has no font");
+        return;
+    }
+    let images = files("both", "png");
+    assert_eq!(images.len(), drawn.len());
+    for image in images {
+        let bytes = std::fs::read(&image).unwrap();
+        assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n") && bytes.len() > 5_000);
+    }
+    place.text(&[
+        "--run",
+        "own",
+        "--figures",
+        "images",
+        "--figures-format",
+        "png",
+    ]);
+    assert!(files("images", "svg").is_empty());
+    assert_eq!(files("images", "png").len(), drawn.len());
 }

@@ -267,6 +267,7 @@ fn askings(own_documents: bool) -> Vec<Observation> {
                         outcome: Some(Outcome::Answered),
                         counts,
                         judge: None,
+                        forecast: None,
                         notes: Vec::new(),
                     });
                 }

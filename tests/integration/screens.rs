@@ -74,7 +74,7 @@ impl Stage {
             .collect()
     }
 
-    pub fn type_text(&mut self, text: &str) {
+    pub(crate) fn type_text(&mut self, text: &str) {
         for c in text.chars() {
             self.send(Message::Key(KeyEvent::new(
                 KeyCode::Char(c),
@@ -234,6 +234,8 @@ fn ended(stage: &mut Stage, raw: &str, ending: Ending) {
         parsed: Some(parsed),
         scores: Some(scores),
         created_at: "2026-01-01T00:00:00Z".into(),
+        request: None,
+        origin: None,
     };
     let event = ReplyEvent::Finished(Ok(Box::new(record)));
     stage.send(Message::Reply { ticket, event });

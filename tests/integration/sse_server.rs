@@ -54,6 +54,12 @@ impl Script {
         )])
     }
 
+    /// A body of this kind whose end is where the connection closes.
+    pub fn stream_of(kind: &str, body: &str) -> Script {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n");
+        Script(vec![Step::Send(format!("{head}{body}").into_bytes())])
+    }
+
     /// The head of an event stream that promises more bytes than will come: closing breaks it off.
     pub fn broken_stream() -> Script {
         Script(vec![Step::Send(
@@ -260,6 +266,11 @@ impl Server {
     /// The requests so far.
     pub fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
+    }
+
+    /// How many requests there were so far.
+    pub fn request_count(&self) -> usize {
+        self.requests.lock().unwrap().len()
     }
 
     /// The most requests that were being answered at a time.

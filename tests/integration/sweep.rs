@@ -26,7 +26,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const QUESTIONS: usize = 25;
 
 /// Instances of [`Place::sweep`]'s grid: 25 questions under 8 conditions.
-const INSTANCES: usize = QUESTIONS * 8;
+const INSTANCES: usize = QUESTIONS * CONDITIONS;
+
+/// Conditions of [`Place::sweep`]'s grid.
+const CONDITIONS: usize = 8;
 
 /// A generated dataset, and folders of our own for everything the program writes.
 pub struct Place {
@@ -35,12 +38,16 @@ pub struct Place {
 
 impl Place {
     pub fn new() -> Place {
+        Place::with(QUESTIONS)
+    }
+
+    fn with(questions: usize) -> Place {
         let dir = tempfile::tempdir().unwrap();
         let set = dir.path().join("set");
         std::fs::create_dir(&set).unwrap();
         let mut lines = String::new();
         let mut documents = serde_json::Map::new();
-        for q in 0..QUESTIONS {
+        for q in 0..questions {
             let id = format!("q{q}");
             let line = json!({"question_id": id, "question": format!("Does gene {q} raise the risk?"),
                 "options": {"A": "yes", "B": "no"}, "answer": if q % 3 == 0 { "B" } else { "A" }});
@@ -286,17 +293,28 @@ fn all_conditions_of_a_question_follow_one_another() {
     assert_eq!(order, [[true; 8], [false; 8]].concat());
 }
 
+/// What [`killed_sweeps`] does.
 #[cfg(unix)]
-#[test]
-fn killed_sweeps_go_on_and_ask_nothing_twice() {
-    let calm = Place::new();
+struct Killing {
+    questions: usize,
+    kills: u64,
+    /// Requests until a kill, at most.
+    within: u64,
+    /// Milliseconds before each reply.
+    pause: u64,
+}
+
+/// Kills sweeps at random moments, goes on each time, and compares with an undisturbed run.
+#[cfg(unix)]
+fn killed_sweeps(how: &Killing) {
+    let calm = Place::with(how.questions);
     let undisturbed = faulty(0);
     finish(calm.sweep(&undisturbed, "night", &[]));
     let (_, expected, _) = finish(calm.sweep(&undisturbed, "night", &[]));
     assert_eq!(expected["missing"], 0, "{expected}");
 
-    let place = Place::new();
-    let server = faulty(15);
+    let place = Place::with(how.questions);
+    let server = faulty(how.pause);
     // Different moments in every test run; the seed is printed for the case that one fails.
     let seed = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
@@ -304,15 +322,15 @@ fn killed_sweeps_go_on_and_ask_nothing_twice() {
         .subsec_nanos();
     eprintln!("seed of the moments of killing: {seed}");
     let mut asked_since: Vec<(usize, HashSet<String>)> = Vec::new();
-    for kill in 0..6 {
-        let before = server.requests().len();
+    for kill in 0..how.kills {
+        let before = server.request_count();
         let mut child = place
             .sweep(&server, "night", &["--concurrency", "16"])
             .spawn()
             .unwrap();
-        let moment = 1 + (hash((seed, kill)) % 30) as usize;
+        let moment = 1 + (hash((seed, kill)) % how.within) as usize;
         wait_until(PATIENCE, || {
-            server.requests().len() >= before + moment || child.try_wait().unwrap().is_some()
+            server.request_count() >= before + moment || child.try_wait().unwrap().is_some()
         });
         std::thread::sleep(Duration::from_micros(hash((seed, kill, "more")) % 20_000));
         child.kill().unwrap();
@@ -325,7 +343,7 @@ fn killed_sweeps_go_on_and_ask_nothing_twice() {
             .filter(|record| is_counted_reply(record.parsed.as_ref().map(|p| p.outcome)))
             .map(|record| record.prompt.user.clone())
             .collect();
-        asked_since.push((server.requests().len(), finished));
+        asked_since.push((server.request_count(), finished));
     }
     finish(place.sweep(&server, "night", &[]));
     let (code, ended, err) = finish(place.sweep(&server, "night", &[]));
@@ -338,11 +356,46 @@ fn killed_sweeps_go_on_and_ask_nothing_twice() {
     }
     let (_, last) = asked_since.last().unwrap();
     assert!(!last.is_empty(), "the killed sweeps got somewhere");
-    assert_eq!(
-        replies(&place.records("night")),
-        replies(&calm.records("night"))
-    );
+    let found = replies(&place.records("night"));
+    assert_eq!(found.len(), how.questions * CONDITIONS);
+    assert_eq!(found, replies(&calm.records("night")));
     assert_eq!(ended["conditions"], expected["conditions"]);
+    eprintln!(
+        "{} requests for {} instances, {} kills, {} replies before the last of them",
+        requests.len(),
+        found.len(),
+        how.kills,
+        last.len()
+    );
+}
+
+/// The small version. `MEDRGB_LARGE_TESTS=1 cargo test --test integration killed_sweeps` also runs the large one,
+/// which takes minutes.
+#[cfg(unix)]
+#[test]
+fn killed_sweeps_go_on_and_ask_nothing_twice() {
+    killed_sweeps(&Killing {
+        questions: QUESTIONS,
+        kills: 6,
+        within: 30,
+        pause: 15,
+    });
+}
+
+/// 2,000 requests, a fault of every kind for each tenth of them, and 20 kills spread over the whole sweep.
+#[cfg(unix)]
+#[test]
+fn many_killed_sweeps_of_many_requests_end_as_an_undisturbed_one() {
+    if std::env::var_os("MEDRGB_LARGE_TESTS").is_none() {
+        eprintln!("SKIPPED: set MEDRGB_LARGE_TESTS=1 to run it; it takes minutes");
+        return;
+    }
+    killed_sweeps(&Killing {
+        questions: 250,
+        kills: 20,
+        within: 180,
+        pause: 15,
+    });
 }
 
 #[cfg(unix)]
@@ -704,4 +757,216 @@ fn the_text_form_has_plan_and_table() {
             count
         );
     }
+}
+
+#[test]
+fn replies_to_the_same_requests_are_taken_over_and_nothing_is_asked() {
+    let place = Place::new();
+    let server = Server::start_with(|_, request| good(&prompt_of(request)));
+    let (code, first, err) = finish(place.sweep(&server, "night", &[]));
+    assert_eq!(code, Some(0), "{err}");
+    let asked = server.requests().len();
+    let (code, plan, err) = finish(place.sweep(&server, "day", &["--reuse", "--dry-run"]));
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(
+        (&plan["to_reuse"], &plan["to_ask"]),
+        (&json!(INSTANCES), &json!(0))
+    );
+
+    let (code, second, err) = finish(place.sweep(&server, "day", &["--reuse"]));
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(server.requests().len(), asked, "no request");
+    assert_eq!(
+        (&second["asked"], &second["reused"]),
+        (&json!(0), &json!(INSTANCES))
+    );
+    assert_eq!(second["reused_from"], json!({"night": INSTANCES}));
+    assert_eq!(second["conditions"], first["conditions"]);
+    assert!(
+        err.contains("200 replies taken over without a call: 200 from \"night\""),
+        "{err}"
+    );
+    let before: HashMap<String, ReplyRecord> = place
+        .records("night")
+        .into_iter()
+        .map(|record| (instance_of(&record), record))
+        .collect();
+    for copy in place.records("day") {
+        let original = &before[&instance_of(&copy)];
+        let origin = copy.origin.clone().unwrap();
+        assert_eq!(
+            (origin.run.as_str(), &origin.created_at),
+            ("night", &original.created_at)
+        );
+        assert_eq!(
+            (&copy.raw, &copy.reply, &copy.scores),
+            (&original.raw, &original.reply, &original.scores)
+        );
+        assert!(original.origin.is_none() && original.request.is_some());
+    }
+    // The first origin stays, and the manifest says it.
+    std::fs::write(place.path("noon.toml"), "reuse = true\n").unwrap();
+    let (_, third, _) = finish(place.sweep(&server, "noon", &["--plan", "noon.toml"]));
+    assert_eq!(third["reused_from"], json!({"night": INSTANCES}));
+    let (code, manifest, err) = finish(place.program(&["runs", "show", "noon", "--json"]));
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(manifest["reused"], json!({"night": INSTANCES}));
+    assert_eq!(manifest["sweeps"][0]["reuse"], true);
+
+    // Another request is asked: here another temperature.
+    let more = ["--reuse", "--limit", "1", "--temperature", "0.5"];
+    let (code, other, err) = finish(place.sweep(&server, "warm", &more));
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!((&other["asked"], &other["reused"]), (&json!(8), &json!(0)));
+    // And without the flag all is asked as ever.
+    let (_, own, _) = finish(place.sweep(&server, "own", &["--limit", "1"]));
+    assert_eq!(own["asked"], 8);
+}
+
+#[test]
+fn failed_calls_are_not_taken_over_and_one_request_is_asked_once() {
+    let place = Place::new();
+    // Every third question fails for good the first time.
+    let failing = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let switch = std::sync::Arc::clone(&failing);
+    let server = Server::start_with(move |_, request| {
+        let prompt = prompt_of(request);
+        match switch.load(Ordering::SeqCst) && prompt.contains("Does gene 0 ") {
+            true => Script::answer("400 Bad Request", &[], "{}"),
+            false => good(&prompt),
+        }
+    });
+    let (_, first, _) = finish(place.sweep(&server, "night", &["--limit", "2"]));
+    assert_eq!(first["failures"]["bad_request"], 8, "{first}");
+    failing.store(false, Ordering::SeqCst);
+    let (code, second, err) = finish(place.sweep(&server, "day", &["--limit", "2", "--reuse"]));
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(
+        (&second["asked"], &second["reused"]),
+        (&json!(8), &json!(8))
+    );
+    assert_eq!((&second["n"], &second["missing"]), (&json!(16), &json!(0)));
+
+    // Without documents the seed of the draws changes nothing: one request for both.
+    let server = Server::start_with(|_, request| good(&prompt_of(request)));
+    let mut program = place.program(&["sweep", "--dataset", "set", "--run", "twice", "--json"]);
+    program
+        .args(["--scenario", "standard", "--docs", "0", "--seeds", "0,1"])
+        .args(["--limit", "3", "--reuse", "--model", "openai:m"])
+        .args(["--base-url", &server.base_url()]);
+    let (code, answer, err) = finish(program);
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(server.requests().len(), 3);
+    assert_eq!(
+        (&answer["asked"], &answer["reused"], &answer["n"]),
+        (&json!(3), &json!(3), &json!(6))
+    );
+    assert_eq!(answer["reused_from"], json!({"twice": 3}));
+}
+
+#[test]
+fn limits_per_minute_come_from_the_config_and_flags_come_first() {
+    let place = Place::new();
+    let config = place.path("home").join("config");
+    std::fs::create_dir_all(&config).unwrap();
+    let server = Server::start_with(|_, request| good(&prompt_of(request)));
+    let configure = |more: &str| {
+        let text = format!(
+            "[models.lab]\nmodel = \"m\"\nbase_url = \"{}\"\n{more}",
+            server.base_url()
+        );
+        std::fs::write(config.join("config.toml"), text).unwrap();
+    };
+    let sweep = |run: &str, more: &[&str]| {
+        let mut program = place.program(&["sweep", "--dataset", "set", "--json", "--model", "lab"]);
+        program
+            .args([
+                "--scenario",
+                "standard",
+                "--docs",
+                "0",
+                "--limit",
+                "12",
+                "--run",
+                run,
+            ])
+            .args(more);
+        finish(program)
+    };
+    configure("rpm = 60\ntpm = 1000000\n");
+    let (_, plan, _) = sweep("slow", &["--dry-run"]);
+    assert_eq!(
+        (&plan["requests_per_minute"], &plan["tokens_per_minute"]),
+        (&json!(60), &json!(1_000_000))
+    );
+    let (code, answer, err) = sweep("slow", &[]);
+    assert_eq!(code, Some(0), "{err}");
+    // Ten at once, then one a second.
+    let seconds = answer["seconds"].as_f64().unwrap();
+    assert!((1.5..20.0).contains(&seconds), "{seconds}");
+    let (_, answer, _) = sweep("quick", &["--rpm", "60000"]);
+    assert!(answer["seconds"].as_f64().unwrap() < 1.5, "{answer}");
+    configure("rpm = 0\n");
+    let (code, _, err) = sweep("none", &[]);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("models.lab.rpm must be at least 1"), "{err}");
+}
+
+#[test]
+fn the_judge_is_in_the_estimate_before_anything_runs() {
+    let place = Place::new();
+    let config = place.path("home").join("config");
+    std::fs::create_dir_all(&config).unwrap();
+    let text = "[models.lab]\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1/v1\"\n[models.judge]\nmodel = \"j\"\n\
+        base_url = \"http://127.0.0.1:1/v1\"\nmax_tokens = 100\nprice_in = 2.0\nprice_out = 10.0\n";
+    std::fs::write(config.join("config.toml"), text).unwrap();
+    let plan = |more: &[&str]| {
+        let mut program = place.program(&["sweep", "--model", "lab", "--dry-run"]);
+        program
+            .args([
+                "--scenario",
+                "standard,integration",
+                "--docs",
+                "5",
+                "--p",
+                "100",
+                "--limit",
+                "2",
+            ])
+            .args(more);
+        finish(program)
+    };
+    let (code, without, err) = plan(&["--json"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(without.get("judge_estimate").is_none());
+    let (code, with, err) = plan(&["--json", "--judge", "judge"]);
+    assert_eq!(code, Some(0), "{err}");
+    let subs: u64 = with["conditions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|condition| condition["sub_questions"].as_u64().unwrap())
+        .sum();
+    let estimate = &with["judge_estimate"];
+    assert!(subs > 0 && estimate["calls_at_most"] == subs, "{with}");
+    assert_eq!(
+        (&estimate["model"], &estimate["done"]),
+        (&json!("judge"), &json!(0))
+    );
+    let tokens = estimate["prompt_tokens"].as_u64().unwrap();
+    assert!(tokens > 50 * subs, "a prompt has its frame: {estimate}");
+    let close = |value: &Value, expected: f64| (value.as_f64().unwrap() - expected).abs() < 1e-9;
+    assert!(close(
+        &estimate["cost_usd"]["prompt"],
+        tokens as f64 * 2.0 / 1e6
+    ));
+    assert!(close(
+        &estimate["cost_usd"]["reply_at_most"],
+        subs as f64 * 100.0 * 10.0 / 1e6
+    ));
+    let (_, shown, _) = plan(&["--judge", "judge"]);
+    let wanted = format!("judge judge: 0 sub-answers judged already, at most {subs} calls");
+    assert!(shown.as_str().unwrap().contains(&wanted), "{shown}");
+    let (code, _, err) = plan(&["--judge", "no-such-model"]);
+    assert_eq!(code, Some(1), "{err}");
 }

@@ -1,6 +1,6 @@
 //! `medrgb report`: the paper's tables and figures for stored runs.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -10,19 +10,21 @@ use crate::cli::common::{Environment, note, variable, write_out};
 use crate::data::output;
 use crate::data::store::Store;
 use crate::domain::report::{
-    Observation, Options, PAPER, Published, Report, RunFacts, build, csv, figures, html, latex,
-    markdown, table_named, table_names, text,
+    CALIBRATION, Observation, Options, PAPER, Published, Report, RunFacts, build, csv, figures,
+    html, latex, markdown, table_named, table_names, text,
 };
 use crate::domain::text::{clean, count, short};
 use crate::engine::models::store_file;
 use crate::engine::probe::PROBES;
+
+mod png;
 
 macro_rules! examples {
     () => {
         "Examples:
   medrgb report --run night
   medrgb report --run night --against paper --out night.html
-  medrgb report --run night --figures charts/
+  medrgb report --run night --figures charts/ --figures-format svg,png
   medrgb report --run paper --format md --table 4,6"
     };
 }
@@ -31,7 +33,7 @@ macro_rules! examples {
 const RULES: &str = concat!(
     "\
 The report has the paper's Tables 1 (standard), 4 (sufficiency), 5 (integration) and 6 \
-(robustness), then detection by class, sub-answers, abstention, replies by kind and the repairs noted. Rows and \
+(robustness), then detection by class, sub-answers, abstention, calibration, replies by kind and the repairs noted. Rows and \
 columns appear for what the runs hold; \"-\" is nothing. Several runs stand side by side. `--run paper` shows the \
 published figures like a run.
 
@@ -67,7 +69,7 @@ pub struct Args {
     /// Put the published figure and the difference beside each cell that has one
     #[arg(long, value_enum, value_name = "REFERENCE")]
     pub against: Option<Reference>,
-    /// Only these tables: 1, 4, 5, 6, or by name (classes, subanswers, abstention)
+    /// Only these tables: 1, 4, 5, 6, or by name (classes, subanswers, abstention, calibration)
     #[arg(long = "table", value_name = "TABLE", value_delimiter = ',', value_parser = table)]
     pub tables: Vec<&'static str>,
     /// Leave askings whose context has fewer documents than asked for out
@@ -79,9 +81,19 @@ pub struct Args {
     /// With latex: a document that compiles by itself
     #[arg(long)]
     pub standalone: bool,
-    /// Also write every chart into this folder as an SVG file
+    /// Also write every chart into this folder
     #[arg(long, value_name = "FOLDER")]
     pub figures: Option<PathBuf>,
+    /// As what charts are written: svg, png or both with a comma; png needs a font of the system
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORM",
+        value_delimiter = ',',
+        default_value = "svg",
+        requires = "figures"
+    )]
+    pub figures_format: Vec<FigureFormat>,
     /// Write to this file instead of standard output; it is replaced as a whole
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -102,6 +114,15 @@ pub enum Format {
     Latex,
     /// One self-contained page with charts
     Html,
+}
+
+/// `--figures-format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FigureFormat {
+    /// Drawings that scale
+    Svg,
+    /// Images
+    Png,
 }
 
 /// `--against`.
@@ -148,7 +169,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         note(&format!("note: {}: {}", one.dataset, one.reason));
     }
     if let Some(folder) = &args.figures {
-        write_figures(&report, folder)?;
+        write_figures(&report, folder, &args.figures_format)?;
     }
     let written = render(&report, format, &args)?;
     match &args.out {
@@ -158,7 +179,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
 }
 
 /// Writes the charts; files of the same names are replaced.
-fn write_figures(report: &Report, folder: &Path) -> Result<(), Failure> {
+fn write_figures(report: &Report, folder: &Path, forms: &[FigureFormat]) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(|error| {
         Failure::Failed(format!(
             "the folder {} can't be made: {error}",
@@ -166,8 +187,23 @@ fn write_figures(report: &Report, folder: &Path) -> Result<(), Failure> {
         ))
     })?;
     let files = figures(report);
+    let painter = match forms.contains(&FigureFormat::Png) {
+        true => png::Painter::new(),
+        false => None,
+    };
+    let no_font = painter.is_none() && forms.contains(&FigureFormat::Png);
+    if no_font {
+        note(
+            "note: this system has no font to write the labels of images with, so the charts are written as SVG only; install one (such as DejaVu Sans) for PNG",
+        );
+    }
     for (name, svg) in &files {
-        output::write_text(&folder.join(name), svg).map_err(Failure::failed)?;
+        if no_font || forms.contains(&FigureFormat::Svg) {
+            output::write_text(&folder.join(name), svg).map_err(Failure::failed)?;
+        }
+        if let Some(painter) = &painter {
+            write_png(painter, &folder.join(name), svg)?;
+        }
     }
     note(&format!(
         "{} in {}",
@@ -175,6 +211,22 @@ fn write_figures(report: &Report, folder: &Path) -> Result<(), Failure> {
         clean(&folder.display().to_string())
     ));
     Ok(())
+}
+
+/// Writes a chart as an image beside where its drawing would be.
+fn write_png(painter: &png::Painter, drawing: &Path, svg: &str) -> Result<(), Failure> {
+    let file = drawing.with_extension("png");
+    let bytes = painter.paint(svg).map_err(|why| {
+        Failure::Failed(format!(
+            "the chart {} can't be drawn: {why}",
+            clean(&file.display().to_string())
+        ))
+    })?;
+    output::write(&file, |out| {
+        out.write_all(&bytes)
+            .map_err(|error| output::reason(&error))
+    })
+    .map_err(Failure::failed)
 }
 
 /// The short name of a table that a flag names.
@@ -193,9 +245,15 @@ fn keep_tables(report: &mut Report, names: &[&str]) -> Result<(), Failure> {
     if names.is_empty() {
         return Ok(());
     }
-    let there: Vec<&str> = report.tables.iter().map(|table| table.id).collect();
+    let mut there: Vec<&str> = report.tables.iter().map(|table| table.id).collect();
+    if !report.calibration.is_empty() {
+        there.push(CALIBRATION);
+    }
     report.tables.retain(|table| names.contains(&table.id));
-    match report.tables.is_empty() {
+    if !names.contains(&CALIBRATION) {
+        report.calibration.clear();
+    }
+    match report.tables.is_empty() && report.calibration.is_empty() {
         false => Ok(()),
         true => Err(Failure::Failed(format!(
             "these runs have nothing for {}; they fill {}",

@@ -98,6 +98,7 @@ pub(super) fn read(
         let summary = summarise(&part.sweep, &part.plan, store).map_err(Failure::failed)?;
         let finished = read.replies + read.broken + read.failures;
         done.push(Done {
+            reused: Default::default(),
             ended: Ended {
                 progress: Progress {
                     total: finished,

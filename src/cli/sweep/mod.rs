@@ -14,19 +14,20 @@ use crate::cli::common::{Environment, heeds_hang_up, note, say_json, templates, 
 use crate::cli::condition::open_dataset;
 use crate::cli::grid::GridArgs;
 use crate::cli::progress::Line;
-use crate::cli::rescore;
 use crate::config::ModelConfig;
 use crate::data::store::{RunLock, Store};
 use crate::domain::cost::Cost;
 use crate::domain::plan::Conditions;
 use crate::domain::text::clean;
 use crate::engine::models::store_file;
+use crate::engine::survey::Place;
 use crate::engine::sweep::{
-    Control, Ended, Limits, Plan, Stopped, Summary, Sweep, drive, plan, summarise,
+    Control, Ended, Limits, Plan, Reused, Stopped, Summary, Sweep, drive, plan, reuse, summarise,
 };
 use crate::model::Sampling;
 
 mod batch;
+mod judge;
 mod plan_file;
 mod progress;
 mod show;
@@ -53,7 +54,10 @@ Examples:
 
 Several models (with commas between them) are asked one after another into the same run, and so are repeats.
 
-The same command goes on where it stopped: instances with a reply are not asked again, failed calls are.
+The same command goes on where it stopped: instances with a reply are not asked again, failed calls are. With
+--reuse a request that has a finished reply in any run of the store is not asked again either (same server, model,
+messages, sampling and reply format): the reply is copied with its timing and the run it comes from.
+Requests and tokens per minute come from the model's table in the config (rpm, tpm) where no flag gives them.
 Calls at a time start at 32 (or --concurrency), rise with success and halve when the server is overloaded.
 Ctrl-C once: no new calls, those under way finish. Twice: stop at once; what has come is kept as interrupted.")]
 pub struct Args {
@@ -77,11 +81,12 @@ pub struct Args {
     #[arg(long, short = 'c', value_name = "C", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub concurrency: Option<u16>,
 
-    /// The most calls started per minute
+    /// The most calls started per minute; the config's for the model if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub rpm: Option<u32>,
 
-    /// The most tokens of calls started per minute, predicted prompts and the most of replies together
+    /// The most tokens of calls started per minute, predicted prompts and the most of replies together; the
+    /// config's for the model if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub tpm: Option<u32>,
 
@@ -96,6 +101,10 @@ pub struct Args {
     /// Let the run hold replies of another dataset, model or sampling too
     #[arg(long)]
     pub append: bool,
+
+    /// Take over finished replies to the same requests from any run instead of asking again
+    #[arg(long)]
+    pub reuse: bool,
 
     /// Afterwards have this model judge the sub-answers, as `medrgb rescore --judge` does
     #[arg(long, value_name = "MODEL")]
@@ -131,6 +140,7 @@ struct Part {
 
 /// What came of a part.
 struct Done {
+    reused: Reused,
     ended: Ended,
     summary: Summary,
 }
@@ -150,12 +160,17 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
             false => None,
         };
         let parts = planned(sweeps, store.as_ref())?;
-        return match args.json {
-            true => say_json(&together(
-                parts.iter().map(|part| part.json(&conditions)).collect(),
-            )),
-            false => parts.iter().try_for_each(Part::show),
-        };
+        let estimate = judge::estimate(&args, &parts, store.as_ref(), environment)?;
+        if args.json {
+            let plans = parts.iter().map(|part| part.json(&conditions)).collect();
+            return say_json(&with(
+                together(plans),
+                "judge_estimate",
+                estimate.map(|one| one.json()),
+            ));
+        }
+        parts.iter().try_for_each(Part::show)?;
+        return estimate.map_or(Ok(()), |estimate| write_out(&estimate.words()));
     }
     if let Some(folder) = &args.batch_out {
         return batch::write(folder, sweeps, &path, args.json);
@@ -165,8 +180,12 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     let mut lock = RunLock::take(&path, &run).map_err(Failure::failed)?;
     let store = Store::open(&path).map_err(Failure::failed)?;
     let parts = planned(sweeps, Some(&store))?;
+    let estimate = judge::estimate(&args, &parts, Some(&store), environment)?;
     if !args.json {
         parts.iter().try_for_each(Part::show)?;
+        estimate
+            .iter()
+            .try_for_each(|estimate| write_out(&estimate.words()))?;
     }
     if parts.iter().all(|part| part.plan.instances() == 0) {
         let names = parts.first().map(|part| part.sweep.dataset.name.as_str());
@@ -181,20 +200,18 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     };
     let stopped = done.iter().any(|one| one.ended.stopped.is_some());
     let judged = match &args.judge {
-        Some(judge) if !stopped => Some(judge_stage(judge, &args, &run, &store, environment)?),
+        Some(judge) if !stopped => Some(judge::stage(judge, &args, &run, &store, environment)?),
         _ => None,
     };
     let all = || parts.iter().zip(&done);
     if args.json {
         let objects = all().map(|(part, one)| {
             let plan = part.json(&conditions);
-            show::json(plan, &one.ended, &one.summary, part.price.as_ref())
+            show::json(plan, one, part.price.as_ref())
         });
-        let mut object = together(objects.collect());
-        if let (Some(fields), Some(judged)) = (object.as_object_mut(), judged) {
-            fields.insert("judge".to_owned(), judged);
-        }
-        say_json(&object)?;
+        let object = with(together(objects.collect()), "judge", judged);
+        let estimate = estimate.map(|estimate| estimate.json());
+        say_json(&with(object, "judge_estimate", estimate))?;
     } else {
         for (part, one) in all() {
             if parts.len() > 1 {
@@ -214,6 +231,14 @@ fn together(mut objects: Vec<Value>) -> Value {
     }
 }
 
+/// An object with one more key, where there is a value for it.
+fn with(mut object: Value, key: &str, value: Option<Value>) -> Value {
+    if let (Some(fields), Some(value)) = (object.as_object_mut(), value) {
+        fields.insert(key.to_owned(), value);
+    }
+    object
+}
+
 /// Asks part after part; a part that is stopped early ends the sweep.
 fn ask_parts(parts: &[Part], lock: &mut RunLock, store: &Store) -> Result<Vec<Done>, Failure> {
     let mut done = Vec::new();
@@ -224,34 +249,27 @@ fn ask_parts(parts: &[Part], lock: &mut RunLock, store: &Store) -> Result<Vec<Do
         if parts.len() > 1 {
             note(&part.title());
         }
-        let ended = ask_all(&part.sweep, &part.plan, store, part.price.as_ref())?;
+        let mut reused = take_over(&part.sweep, &part.plan.todo, store)?;
+        let ended = ask_all(&part.sweep, &reused.to_ask, store, part.price.as_ref())?;
+        if ended.stopped.is_none() && !reused.repeats.is_empty() {
+            let repeated = take_over(&part.sweep, &reused.repeats, store)?;
+            reused.add(&repeated);
+        }
+        if reused.count() > 0 {
+            note(&show::reused(&reused));
+        }
         let summary = summarise(&part.sweep, &part.plan, store).map_err(Failure::failed)?;
         let stopped = ended.stopped.is_some();
-        done.push(Done { ended, summary });
+        done.push(Done {
+            reused,
+            ended,
+            summary,
+        });
         if stopped {
             break;
         }
     }
     Ok(done)
-}
-
-/// Has the sub-answers of the run judged and scores it again.
-fn judge_stage(
-    judge: &str,
-    args: &Args,
-    run: &str,
-    store: &Store,
-    environment: &Environment,
-) -> Result<Value, Failure> {
-    let stage = rescore::Args {
-        run: run.to_owned(),
-        judge: Some(judge.to_owned()),
-        base_url: args.judge_base_url.clone(),
-        concurrency: args.concurrency.unwrap_or(CONCURRENCY).min(64),
-        judge_again: false,
-        json: args.json,
-    };
-    rescore::judge(&stage, judge, store, environment)
 }
 
 /// Everything that the sweeps need, one for each model and repeat; fails before any model is called.
@@ -260,6 +278,12 @@ fn prepare(
     conditions: &Conditions,
     environment: &Environment,
 ) -> Result<Vec<(Sweep, Option<ModelConfig>)>, Failure> {
+    if args.reuse && (args.batch_out.is_some() || !args.batch_in.is_empty()) {
+        return Err(Failure::Usage(
+            "--reuse copies replies while a sweep runs, which batch files don't do; leave one of the two out"
+                .to_owned(),
+        ));
+    }
     let config = &environment.config;
     let templates = Arc::new(templates(config.prompts.as_ref())?);
     let dataset = Arc::new(open_dataset(args.grid.dataset.as_deref())?);
@@ -285,6 +309,7 @@ fn prepare(
     };
     let mut sweeps = Vec::new();
     for (chat, model) in chats.iter().zip(&models) {
+        let price = config.models.get(chat.name(environment)).cloned();
         for repeat in 0..u64::from(args.repeats.unwrap_or(1)) {
             let sweep = Sweep {
                 run: run.clone(),
@@ -296,18 +321,23 @@ fn prepare(
                 conditions: conditions.kept.clone(),
                 questions: questions.clone(),
                 concurrency: usize::from(args.concurrency.unwrap_or(CONCURRENCY)),
-                limits: Limits {
-                    requests_per_minute: args.rpm,
-                    tokens_per_minute: args.tpm,
-                },
+                limits: limits(args, price.as_ref()),
                 only_failed: args.only_failed,
                 append: args.append,
+                reuse: args.reuse,
             };
-            let price = config.models.get(chat.name(environment)).cloned();
-            sweeps.push((sweep, price));
+            sweeps.push((sweep, price.clone()));
         }
     }
     Ok(sweeps)
+}
+
+/// The limits that the flags give, else the model's own of the config.
+fn limits(args: &Args, model: Option<&ModelConfig>) -> Limits {
+    Limits {
+        requests_per_minute: args.rpm.or(model.and_then(|model| model.rpm)),
+        tokens_per_minute: args.tpm.or(model.and_then(|model| model.tpm)),
+    }
 }
 
 /// The sampling of the k-th repeat: the first is that of a sweep without repeats.
@@ -336,12 +366,8 @@ fn planned(
 
 impl Part {
     fn cost(&self) -> Cost {
-        let what = (self.plan.todo.len(), self.plan.tokens_to_ask());
-        Cost::of(
-            what,
-            self.sweep.sampling.max_tokens,
-            prices(self.price.as_ref()),
-        )
+        let what = (self.plan.to_ask(), self.plan.tokens_to_ask());
+        Cost::of(what, self.sweep.sampling.max_tokens, self.price.as_ref())
     }
 
     fn show(&self) -> Result<(), Failure> {
@@ -387,10 +413,14 @@ fn plan_json(sweep: &Sweep, plan: &Plan, conditions: &Conditions, cost: Cost) ->
         "caution": identity.caution,
         "sampling": sweep.sampling,
         "concurrency": sweep.ceiling(),
+        "requests_per_minute": sweep.limits.requests_per_minute,
+        "tokens_per_minute": sweep.limits.tokens_per_minute,
+        "reuse": sweep.reuse,
         "questions": sweep.space().question_count(),
         "instances": plan.instances(),
         "done": plan.done(),
-        "to_ask": plan.todo.len(),
+        "to_reuse": plan.to_reuse(),
+        "to_ask": plan.to_ask(),
         "prompt_tokens_to_ask": plan.tokens_to_ask(),
         "cost_usd_to_ask": cost,
         "left_out": left_out(&conditions.left_out),
@@ -399,10 +429,40 @@ fn plan_json(sweep: &Sweep, plan: &Plan, conditions: &Conditions, cost: Cost) ->
     })
 }
 
+/// What the run's logbook says of this start: enough to repeat it.
+fn log_entry(sweep: &Sweep) -> Value {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    json!({
+        "started_at": jiff::Timestamp::now().to_string(),
+        "program": concat!("medrgb ", env!("CARGO_PKG_VERSION")),
+        "machine": format!("{} {}, {cores} cores", std::env::consts::OS, std::env::consts::ARCH),
+        "dataset": sweep.dataset.name,
+        "dataset_path": sweep.dataset.path,
+        "dataset_fingerprint": sweep.dataset.fingerprint,
+        "model": sweep.model.identity(),
+        "sampling": sweep.sampling,
+        "questions": sweep.space().question_count(),
+        "concurrency": sweep.ceiling(),
+        "reuse": sweep.reuse,
+        "conditions": sweep.conditions,
+    })
+}
+
+/// Takes over what the store holds already, with progress on standard error.
+fn take_over(sweep: &Sweep, todo: &[Place], store: &Store) -> Result<Reused, Failure> {
+    let line = Line::new();
+    reuse(sweep, todo, store, &|done| {
+        if sweep.reuse {
+            let _ = line.at("taking replies over", done, todo.len());
+        }
+    })
+    .map_err(Failure::Failed)
+}
+
 /// Asks everything, with progress on standard error.
 fn ask_all(
     sweep: &Sweep,
-    plan: &Plan,
+    todo: &[Place],
     store: &Store,
     price: Option<&ModelConfig>,
 ) -> Result<Ended, Failure> {
@@ -411,7 +471,7 @@ fn ask_all(
     let mut screen = progress::Screen::new(price);
     let ended = runtime.block_on(async {
         let signals = stop_on_signals(control.clone());
-        let ended = drive(sweep, &plan.todo, store, &control, &mut |progress| {
+        let ended = drive(sweep, todo, store, &control, &mut |progress| {
             screen.show(progress);
         })
         .await;

@@ -34,6 +34,7 @@ pub(super) struct PlanFile {
     rpm: Option<u32>,
     tpm: Option<u32>,
     run: Option<String>,
+    reuse: bool,
     judge: Option<String>,
     judge_base_url: Option<String>,
 }
@@ -125,6 +126,7 @@ pub(super) fn fill(mut args: Args) -> Result<Args, Failure> {
     {
         args.run = Some(run_name(&name).map_err(|why| wrong("run", why))?);
     }
+    args.reuse |= file.reuse;
     args.judge = args.judge.take().or(file.judge);
     args.judge_base_url = args.judge_base_url.take().or(file.judge_base_url);
     Ok(args)

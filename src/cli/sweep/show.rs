@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use super::Done;
 use crate::cli::audit::percent;
 use crate::config::ModelConfig;
 use crate::domain::cost::Cost;
-use crate::domain::text::clean;
-use crate::engine::sweep::{Ended, Plan, Stopped, Summary, Sweep};
+use crate::domain::text::{clean, count, short};
+use crate::engine::sweep::{Plan, Reused, Stopped, Summary, Sweep};
 
 /// The plan for reading.
 pub(super) fn plan(sweep: &Sweep, plan: &Plan, cost: Cost) -> String {
@@ -59,15 +60,38 @@ pub(super) fn plan(sweep: &Sweep, plan: &Plan, cost: Cost) -> String {
     }
     let _ = writeln!(
         out,
-        "\n{} conditions, {} instances: {} done, {} to ask with about {} prompt tokens{}\n",
+        "\n{} conditions, {} instances: {} done, {}{} to ask with about {} prompt tokens{}\n",
         plan.conditions.len(),
         plan.instances(),
         plan.done(),
-        plan.todo.len(),
+        to_reuse(plan),
+        plan.to_ask(),
         plan.tokens_to_ask(),
         cost.words()
     );
     clean(&out)
+}
+
+/// How many replies will be taken over, where any will.
+fn to_reuse(plan: &Plan) -> String {
+    match plan.to_reuse() {
+        0 => String::new(),
+        count => format!("{count} to take over from other runs, "),
+    }
+}
+
+/// What was taken over, in one sentence.
+pub(super) fn reused(reused: &Reused) -> String {
+    let runs: Vec<String> = reused
+        .from
+        .iter()
+        .map(|(run, replies)| format!("{replies} from \"{}\"", short(run)))
+        .collect();
+    format!(
+        "{} taken over without a call: {}",
+        count(reused.count(), "reply"),
+        runs.join(", ")
+    )
 }
 
 /// The figures for reading.
@@ -112,12 +136,8 @@ pub(super) fn summary(summary: &Summary) -> String {
 }
 
 /// The object of `sweep --json`: the plan, what happened, and the figures by condition.
-pub(super) fn json(
-    plan: Value,
-    ended: &Ended,
-    summary: &Summary,
-    price: Option<&ModelConfig>,
-) -> Value {
+pub(super) fn json(plan: Value, done: &Done, price: Option<&ModelConfig>) -> Value {
+    let (ended, summary) = (&done.ended, &done.summary);
     let progress = &ended.progress;
     let stopped = ended.stopped.as_ref().map(|stopped| match stopped {
         Stopped::ByUser => json!({"why": "user"}),
@@ -130,6 +150,8 @@ pub(super) fn json(
     });
     json!({
         "run": plan["run"],
+        "reused": done.reused.count(),
+        "reused_from": done.reused.from,
         "asked": progress.finished,
         "replies": progress.replies,
         "broken": progress.broken,

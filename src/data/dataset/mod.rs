@@ -13,7 +13,7 @@ use crate::data::dataset::files::Content;
 use crate::domain::context::{NoisePool, Pools};
 use crate::domain::passage::{Counterfactual, Document, SubQuestion};
 use crate::domain::question::Question;
-use crate::domain::text::count;
+use crate::domain::text::{count, hex};
 
 mod columns;
 mod files;
@@ -233,7 +233,7 @@ fn fingerprint(contents: &[Option<Content<'_>>; 4]) -> String {
             hash.update(&content.bytes);
         }
     }
-    hexadecimal(hash)
+    hex(&hash.finalize())
 }
 
 /// The fingerprint of the JSON files in a dataset folder, as [`Dataset::open`] gives it, without holding
@@ -259,12 +259,5 @@ pub(in crate::data) fn fingerprint_of(folder: &Path) -> std::io::Result<String> 
             }
         }
     }
-    Ok(hexadecimal(hash))
-}
-
-fn hexadecimal(hash: Sha256) -> String {
-    hash.finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    Ok(hex(&hash.finalize()))
 }

@@ -78,13 +78,13 @@ fn whole(
 }
 
 /// Writes rows of named columns in a format that has columns.
-struct Table<'a> {
-    columns: &'a [(&'a str, Column)],
+pub(in crate::data) struct Table<'a> {
+    pub(in crate::data) columns: &'a [(&'a str, Column)],
 }
 
 impl Table<'_> {
     /// Writes the rows as CSV.
-    fn csv(
+    pub(in crate::data) fn csv(
         &self,
         out: &mut impl Write,
         rows: impl Iterator<Item = Result<Vec<Value>, String>>,

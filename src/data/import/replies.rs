@@ -185,6 +185,8 @@ pub(super) fn record(run: &Run, question: &Question, given: GivenReply) -> Reply
         parsed,
         scores,
         created_at: given.created_at.unwrap_or_else(|| run.imported_at.clone()),
+        request: None,
+        origin: None,
     }
 }
 

@@ -20,7 +20,7 @@ use crate::data::import::{
 use crate::data::store::{Bulk, ReplyRecord};
 use crate::domain::question::Question;
 use crate::domain::report::PAPER;
-use crate::domain::text::short;
+use crate::domain::text::{hex, short};
 use crate::source::{self, Line, Lines, Position};
 
 /// How many records pass between two looks at the clock and the keyboard.
@@ -595,8 +595,7 @@ fn folder_name(name: &str) -> String {
 /// Stands for a dataset of which only the name is known: SHA-256 of kind and name, so that runs on the same
 /// set are found to belong together.
 fn fingerprint_of_name(kind: Kind, set: &str) -> String {
-    let digest = Sha256::digest(format!("import {kind} {set}").as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(format!("import {kind} {set}").as_bytes()))
 }
 
 /// Gives documents of a question that share an id different ones; the very same document stays once.

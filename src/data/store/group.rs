@@ -4,8 +4,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Connection, TransactionBehavior, params};
+use serde_json::Value;
 
 use crate::data::store::{RECORD_VERSION, ReplyRecord, Store, StoreError, json, outcome};
+use crate::domain::report::MEDRGB_DOCUMENTS;
 
 /// The columns of a record, ready to be written.
 #[derive(Debug)]
@@ -17,22 +19,79 @@ pub(super) struct Row {
     question_id: String,
     scenario: &'static str,
     model_name: String,
-    outcome: String,
-    question: String,
+    request: Option<String>,
+    origin: String,
     condition: String,
+    sampling: String,
+    model: String,
+    reported: Option<String>,
+    short: bool,
+    changed: bool,
+    own_documents: bool,
+    question_set: Option<String>,
+    gold: String,
+    probabilities: String,
+    failure: String,
+    reading: Reading,
+    reply: String,
+    question: String,
+    raw: String,
     context: String,
     prompt: String,
-    model: String,
-    sampling: String,
-    raw: String,
-    reply: String,
-    failure: String,
-    parsed: String,
+}
+
+/// The columns that say how a reply was read and scored: they change when a run is scored again.
+#[derive(Debug)]
+pub(super) struct Reading {
+    outcome: String,
+    answer: Option<String>,
+    judge: Option<String>,
+    notes: String,
+    counts: String,
     scores: String,
+    parsed: String,
+}
+
+impl Reading {
+    pub(super) fn of(record: &ReplyRecord) -> rusqlite::Result<Reading> {
+        let (parsed, scores) = (record.parsed.as_ref(), record.scores.as_ref());
+        Ok(Reading {
+            outcome: outcome(record),
+            answer: parsed.and_then(|parsed| parsed.answer.map(String::from)),
+            judge: scores.and_then(|scores| scores.judge.clone()),
+            notes: json(&parsed.map_or(&[][..], |parsed| parsed.notes.as_slice()))?,
+            counts: scores.map_or(Ok("{}".to_owned()), |scores| json(&scores.counts))?,
+            scores: json(&record.scores)?,
+            parsed: json(&record.parsed)?,
+        })
+    }
+
+    /// Writes the reading of the record with this row id within the caller's transaction.
+    pub(super) fn rewrite(&self, id: i64, connection: &Connection) -> rusqlite::Result<()> {
+        connection
+            .prepare_cached(
+                "UPDATE replies SET record_version = ?2, outcome = ?3, answer = ?4, judge = ?5, notes = ?6,
+                    counts = ?7, scores = ?8, parsed = ?9 WHERE id = ?1",
+            )?
+            .execute(params![
+                id,
+                RECORD_VERSION,
+                self.outcome,
+                self.answer,
+                self.judge,
+                self.notes,
+                self.counts,
+                self.scores,
+                self.parsed,
+            ])
+            .map(drop)
+    }
 }
 
 impl Row {
     pub(super) fn of(record: &ReplyRecord) -> rusqlite::Result<Row> {
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+        let extra = &record.question.extra;
         Ok(Row {
             run: record.run.clone(),
             created_at: record.created_at.clone(),
@@ -41,18 +100,25 @@ impl Row {
             question_id: record.question.id.clone(),
             scenario: record.condition.scenario.name(),
             model_name: record.model_name.clone(),
-            outcome: outcome(record),
-            question: json(&record.question)?,
+            request: record.request.clone(),
+            origin: json(&record.origin)?,
             condition: json(&record.condition)?,
+            sampling: json(&record.sampling)?,
+            model: json(&record.model)?,
+            reported: text(record.reply.get("reported_model")),
+            short: record.context.short,
+            changed: record.context.variant.is_some(),
+            own_documents: text(extra.get("documents")).as_deref() == Some(MEDRGB_DOCUMENTS),
+            question_set: text(extra.get("dataset")),
+            gold: String::from(record.question.answer),
+            probabilities: json(&record.reply.get("option_probabilities"))?,
+            failure: json(&record.failure)?,
+            reading: Reading::of(record)?,
+            reply: json(&record.reply)?,
+            question: json(&record.question)?,
+            raw: record.raw.clone(),
             context: json(&record.context)?,
             prompt: json(&record.prompt)?,
-            model: json(&record.model)?,
-            sampling: json(&record.sampling)?,
-            raw: record.raw.clone(),
-            reply: json(&record.reply)?,
-            failure: json(&record.failure)?,
-            parsed: json(&record.parsed)?,
-            scores: json(&record.scores)?,
         })
     }
 
@@ -65,10 +131,12 @@ impl Row {
             .execute(params![self.run, self.created_at])?;
         connection
             .prepare_cached(
-                "INSERT INTO replies (record_version, run, dataset, dataset_fingerprint, question_id,
-                    scenario, model_name, outcome, created_at, question, condition, context, prompt, model,
-                    sampling, raw, reply, failure, parsed, scores)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
+                "INSERT INTO replies (record_version, run, dataset, dataset_fingerprint, question_id, scenario,
+                    model_name, outcome, created_at, request, origin, condition, sampling, model, reported, short,
+                    changed, own_documents, question_set, gold, answer, judge, notes, probabilities, counts,
+                    failure, scores, parsed)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
+                    ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)",
             )?
             .execute(params![
                 RECORD_VERSION,
@@ -78,21 +146,35 @@ impl Row {
                 self.question_id,
                 self.scenario,
                 self.model_name,
-                self.outcome,
+                self.reading.outcome,
                 self.created_at,
-                self.question,
+                self.request,
+                self.origin,
                 self.condition,
-                self.context,
-                self.prompt,
-                self.model,
                 self.sampling,
-                self.raw,
-                self.reply,
+                self.model,
+                self.reported,
+                self.short,
+                self.changed,
+                self.own_documents,
+                self.question_set,
+                self.gold,
+                self.reading.answer,
+                self.reading.judge,
+                self.reading.notes,
+                self.probabilities,
+                self.reading.counts,
                 self.failure,
-                self.parsed,
-                self.scores,
+                self.reading.scores,
+                self.reading.parsed,
             ])?;
-        Ok(connection.last_insert_rowid())
+        let id = connection.last_insert_rowid();
+        connection
+            .prepare_cached(
+                "INSERT INTO texts (id, reply, question, raw, context, prompt) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute(params![id, self.reply, self.question, self.raw, self.context, self.prompt])?;
+        Ok(id)
     }
 }
 

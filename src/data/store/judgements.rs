@@ -64,10 +64,10 @@ impl Store {
         let read = || -> rusqlite::Result<Vec<JudgementRecord>> {
             let connection = self.lock();
             let mut statement = connection.prepare_cached(
-                "SELECT judgements.reply, sub, judge, given, judgements.raw, score,
+                "SELECT judgements.reply, sub, judgements.judge, given, judgements.raw, score,
                     judgements.failure, judgements.created_at
                  FROM judgements JOIN replies ON replies.id = judgements.reply
-                 WHERE replies.run = ?1 AND judge = ?2 ORDER BY judgements.id",
+                 WHERE replies.run = ?1 AND judgements.judge = ?2 ORDER BY judgements.id",
             )?;
             let rows = statement.query_map(params![run, judge], read_judgement)?;
             rows.collect()
@@ -83,8 +83,8 @@ impl Store {
         let read = || -> rusqlite::Result<Vec<String>> {
             let connection = self.lock();
             let mut statement = connection.prepare_cached(
-                "SELECT DISTINCT judge FROM judgements JOIN replies ON replies.id = judgements.reply
-                 WHERE replies.run = ?1 ORDER BY judge",
+                "SELECT DISTINCT judgements.judge FROM judgements JOIN replies ON replies.id = judgements.reply
+                 WHERE replies.run = ?1 ORDER BY 1",
             )?;
             let rows = statement.query_map(params![run], |row| row.get(0))?;
             rows.collect()

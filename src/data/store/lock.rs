@@ -10,7 +10,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::data::store::StoreError;
-use crate::domain::text::short;
+use crate::domain::text::{hex, short};
 
 /// The folder of the lock files, beside the store.
 const FOLDER: &str = "sweeps";
@@ -117,10 +117,7 @@ fn file_of(store: &Path, run: &str) -> PathBuf {
             _ => '_',
         })
         .collect();
-    let hash: String = Sha256::digest(run.as_bytes())[..6]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hash = hex(&Sha256::digest(run.as_bytes())[..6]);
     let folder = store.parent().unwrap_or(Path::new("."));
     folder.join(FOLDER).join(format!("{shown}-{hash}.jsonl"))
 }

@@ -1,5 +1,6 @@
 //! The run store: every reply with its context, prompt, settings, timing and scores (SQLite, WAL).
 
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,25 +12,32 @@ use serde::{Deserialize, Serialize};
 pub use bulk::Bulk;
 
 use crate::data::output;
+use crate::data::store::names::Names;
+use crate::data::store::raw::{Raw, SELECT};
 use crate::data::store::schema::SchemaFault;
 use crate::domain::answer::ParsedReply;
 use crate::domain::context::{Condition, Context};
 use crate::domain::prompt::Prompt;
 use crate::domain::score::Scores;
 
+mod briefs;
 mod bulk;
 mod contents;
 mod group;
 mod judgements;
 mod lock;
 mod manage;
+mod names;
 mod observations;
 mod pages;
-mod schema;
+mod raw;
+mod requests;
+pub(in crate::data) mod schema;
 #[cfg(test)]
-mod tests;
+pub(in crate::data) mod tests;
 
-pub use contents::{RunEntry, RunGroup};
+pub use briefs::{Brief, Which};
+pub use contents::{EntryScores, RunEntry, RunGroup};
 pub use judgements::JudgementRecord;
 pub use lock::{RunLock, logbook};
 pub use observations::settings;
@@ -82,6 +90,22 @@ pub struct ReplyRecord {
     pub scores: Option<Scores>,
     /// UTC, RFC 3339.
     pub created_at: String,
+    /// Hash of the whole request, by which the same request is found again in any run; `None` where nothing tells
+    /// what exactly was asked (imported replies, those of earlier versions).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    /// Where the reply was asked for, if this is a copy from another run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+}
+
+/// Where a reply that was not asked for again comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Name of the run in which the model was asked.
+    pub run: String,
+    /// When the reply came: UTC, RFC 3339.
+    pub created_at: String,
 }
 
 /// A store that can't be opened, read or written.
@@ -120,8 +144,18 @@ pub struct Store {
     group: Arc<group::Group>,
 }
 
-/// The columns of a record in the order of [`read_record`].
-const COLUMNS: &str = "id, record_version, run, dataset, dataset_fingerprint, question, condition, context, prompt, model, model_name, sampling, raw, reply, failure, parsed, scores, created_at";
+/// How many replies came and failed, what was asked of whom: of every run.
+#[derive(Default)]
+struct Listed {
+    last_id: i64,
+    updated_at: String,
+    replies: u64,
+    failures: u64,
+    questions: HashSet<(Arc<str>, Arc<str>)>,
+    models: BTreeSet<Arc<str>>,
+    datasets: BTreeSet<Arc<str>>,
+    scenarios: BTreeSet<Arc<str>>,
+}
 
 impl Store {
     /// Opens or creates the database file; migrates an older schema, refuses a newer one.
@@ -181,8 +215,8 @@ impl Store {
     ) -> Result<Vec<ReplyRecord>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.select(
-            "WHERE dataset_fingerprint = ?1 AND question_id = ?2
-                AND json_extract(context, '$.variant') IS NULL ORDER BY id DESC LIMIT ?3",
+            "WHERE dataset_fingerprint = ?1 AND question_id = ?2 AND NOT changed
+                ORDER BY replies.id DESC LIMIT ?3",
             params![dataset_fingerprint, question_id, limit],
         )
     }
@@ -192,7 +226,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when the database can't be read.
     pub fn replies_of_run(&self, run: &str) -> Result<Vec<ReplyRecord>, StoreError> {
-        self.select("WHERE run = ?1 ORDER BY id", params![run])
+        self.select("WHERE run = ?1 ORDER BY replies.id", params![run])
     }
 
     /// The record with this row id.
@@ -200,7 +234,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when the database can't be read.
     pub fn get(&self, id: i64) -> Result<Option<ReplyRecord>, StoreError> {
-        Ok(self.select("WHERE id = ?1", params![id])?.pop())
+        Ok(self.select("WHERE replies.id = ?1", params![id])?.pop())
     }
 
     /// Every run, the one with the newest record first.
@@ -213,37 +247,30 @@ impl Store {
 
     fn try_runs(&self) -> rusqlite::Result<Vec<RunSummary>> {
         let connection = self.lock();
-        let mut statement = connection.prepare(
-            "SELECT runs.name, runs.created_at, max(replies.created_at),
-                count(replies.id) FILTER (WHERE replies.failure = 'null'),
-                count(replies.id) FILTER (WHERE replies.failure <> 'null'),
-                count(DISTINCT replies.dataset_fingerprint || ' ' || replies.question_id),
-                json_group_array(DISTINCT replies.model_name),
-                json_group_array(DISTINCT replies.dataset),
-                json_group_array(DISTINCT replies.scenario)
-             FROM runs LEFT JOIN replies ON replies.run = runs.name
-             GROUP BY runs.name ORDER BY max(replies.id) DESC, runs.name",
+        let mut begun = connection.prepare_cached("SELECT name, created_at FROM runs")?;
+        let begun: Vec<(String, String)> = begun
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?;
+        let mut statement = connection.prepare_cached(
+            "SELECT run, id, dataset, dataset_fingerprint, question_id, scenario, model_name, outcome, created_at
+             FROM replies INDEXED BY replies_listed",
         )?;
-        let names = |row: &Row<'_>, column: usize| -> rusqlite::Result<Vec<String>> {
-            let names: Vec<Option<String>> = parse(row, column)?;
-            let mut names: Vec<String> = names.into_iter().flatten().collect();
-            names.sort();
-            Ok(names)
-        };
-        let rows = statement.query_map([], |row| {
-            Ok(RunSummary {
-                name: row.get(0)?,
-                created_at: row.get(1)?,
-                updated_at: row.get(2)?,
-                replies: count(row, 3)?,
-                failures: count(row, 4)?,
-                questions: count(row, 5)?,
-                models: names(row, 6)?,
-                datasets: names(row, 7)?,
-                scenarios: names(row, 8)?,
+        let mut rows = statement.query([])?;
+        let mut names = Names::default();
+        let mut listed: HashMap<Arc<str>, Listed> = HashMap::new();
+        while let Some(row) = rows.next()? {
+            let run = names.column(row, 0)?;
+            listed.entry(run).or_default().add(row, &mut names)?;
+        }
+        let mut runs: Vec<(i64, RunSummary)> = begun
+            .into_iter()
+            .map(|(name, created_at)| {
+                let listed = listed.remove(name.as_str()).unwrap_or_default();
+                (listed.last_id, listed.summary(name, created_at))
             })
-        })?;
-        rows.collect()
+            .collect();
+        runs.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
+        Ok(runs.into_iter().map(|(_, summary)| summary).collect())
     }
 
     fn select(
@@ -253,9 +280,8 @@ impl Store {
     ) -> Result<Vec<ReplyRecord>, StoreError> {
         let read = || {
             let connection = self.lock();
-            let mut statement =
-                connection.prepare_cached(&format!("SELECT {COLUMNS} FROM replies {rest}"))?;
-            let rows = statement.query_map(values, read_record)?;
+            let mut statement = connection.prepare_cached(&format!("{SELECT} {rest}"))?;
+            let rows = statement.query_map(values, |row| Raw::of(row)?.record())?;
             rows.collect::<rusqlite::Result<Vec<_>>>()
         };
         let read: rusqlite::Result<Vec<ReplyRecord>> = read();
@@ -280,6 +306,45 @@ impl Store {
     }
 }
 
+impl Listed {
+    /// Adds a record, of which the columns from the second on are read.
+    fn add(&mut self, row: &Row<'_>, names: &mut Names) -> rusqlite::Result<()> {
+        self.last_id = self.last_id.max(row.get(1)?);
+        self.datasets.insert(names.column(row, 2)?);
+        let question = (names.column(row, 3)?, names.column(row, 4)?);
+        self.questions.insert(question);
+        self.scenarios.insert(names.column(row, 5)?);
+        self.models.insert(names.column(row, 6)?);
+        match row.get_ref(7)?.as_str()?.starts_with(FAILED) {
+            true => self.failures += 1,
+            false => self.replies += 1,
+        }
+        let created_at = row.get_ref(8)?.as_str()?;
+        if created_at > self.updated_at.as_str() {
+            created_at.clone_into(&mut self.updated_at);
+        }
+        Ok(())
+    }
+
+    fn summary(self, name: String, created_at: String) -> RunSummary {
+        let texts = |names: BTreeSet<Arc<str>>| names.iter().map(ToString::to_string).collect();
+        RunSummary {
+            name,
+            created_at,
+            updated_at: (self.last_id > 0).then_some(self.updated_at),
+            replies: self.replies,
+            failures: self.failures,
+            questions: self.questions.len() as u64,
+            models: texts(self.models),
+            datasets: texts(self.datasets),
+            scenarios: texts(self.scenarios),
+        }
+    }
+}
+
+/// How the outcome of a call begins that gave no reply; its kind follows.
+const FAILED: &str = "failed:";
+
 /// The name under which an outcome is indexed: of the reply as read, or `failed:KIND`.
 fn outcome(record: &ReplyRecord) -> String {
     let name = |value: serde_json::Result<serde_json::Value>| {
@@ -291,7 +356,7 @@ fn outcome(record: &ReplyRecord) -> String {
         Some(parsed) => name(serde_json::to_value(parsed.outcome)).unwrap_or_default(),
         None => {
             let kind = record.failure.get("kind").and_then(|kind| kind.as_str());
-            format!("failed:{}", kind.unwrap_or("unknown"))
+            format!("{FAILED}{}", kind.unwrap_or("unknown"))
         }
     }
 }
@@ -341,39 +406,14 @@ fn write_new(folder: &Path, bytes: &[u8]) -> std::io::Result<PathBuf> {
 
 fn prepare(connection: &mut Connection, busy: Duration) -> Result<(), SchemaFault> {
     connection.busy_timeout(busy)?;
-    connection.pragma_update(None, "foreign_keys", true)?;
+    // Else dropping a table that a migration replaces would drop what refers to it too.
+    connection.pragma_update(None, "foreign_keys", false)?;
     schema::migrate(connection)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
     // Readers never wait for writers; FULL syncs every commit, so that what is stored survives a power cut.
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     Ok(())
-}
-
-fn read_record(row: &Row<'_>) -> rusqlite::Result<ReplyRecord> {
-    Ok(ReplyRecord {
-        id: row.get(0)?,
-        run: row.get(2)?,
-        dataset: row.get(3)?,
-        dataset_fingerprint: row.get(4)?,
-        question: parse(row, 5)?,
-        condition: parse(row, 6)?,
-        context: parse(row, 7)?,
-        prompt: parse(row, 8)?,
-        model: parse(row, 9)?,
-        model_name: row.get(10)?,
-        sampling: parse(row, 11)?,
-        raw: row.get(12)?,
-        reply: parse(row, 13)?,
-        failure: parse(row, 14)?,
-        parsed: parse(row, 15)?,
-        scores: parse(row, 16)?,
-        created_at: row.get(17)?,
-    })
-}
-
-/// A count, which SQLite gives with a sign.
-fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    Ok(u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0))
 }
 
 /// A value as the JSON of its column.
@@ -383,7 +423,11 @@ fn json(value: &impl Serialize) -> rusqlite::Result<String> {
 }
 
 fn parse<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
-    let text = row.get_ref(column)?.as_str()?;
+    parse_text(row.get_ref(column)?.as_str()?, column)
+}
+
+/// Reads the JSON of a column.
+fn parse_text<T: DeserializeOwned>(text: &str, column: usize) -> rusqlite::Result<T> {
     serde_json::from_str(text).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(
             column,

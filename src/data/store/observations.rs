@@ -1,26 +1,23 @@
 //! Reading what reports need of a run, without its texts: a run of a hundred thousand replies has
 //! gigabytes of contexts and prompts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use rusqlite::{OptionalExtension, Row, params};
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::data::store::{Store, StoreError, parse};
+use crate::data::store::names::{Memo, Names};
+use crate::data::store::{Store, StoreError, parse, parse_text};
 use crate::domain::answer::Outcome;
-use crate::domain::report::{MEDRGB_DOCUMENTS, Observation};
-use crate::domain::score::{Metric, Ratio};
+use crate::domain::context::Condition;
+use crate::domain::report::{Forecast, Observation};
 use crate::domain::text::short;
 
-/// What is read of a record; SQLite takes the JSON apart.
-const REDUCED: &str = "SELECT id, dataset, dataset_fingerprint, question_id, condition, model_name,
-        coalesce(json_extract(question, '$.extra'), '{}'), model, sampling,
-        json_extract(context, '$.short'), json_extract(parsed, '$.outcome'),
-        coalesce(json_extract(parsed, '$.notes'), '[]'), json_extract(scores, '$.counts'),
-        json_extract(scores, '$.judge')
-    FROM replies WHERE run = ?1 AND json_extract(context, '$.variant') IS NULL ORDER BY id";
+/// What is read of a record: short columns of one table.
+const REDUCED: &str = "SELECT id, dataset, dataset_fingerprint, question_id, condition, model_name, model, sampling,
+        own_documents, question_set, short, outcome, notes, counts, judge, probabilities, answer, gold
+    FROM replies WHERE run = ?1 AND NOT changed ORDER BY id";
 
 impl Store {
     /// The askings of a run, reduced to what reports need, oldest first; `None` for an unknown run.
@@ -38,10 +35,9 @@ impl Store {
             if known.is_none() {
                 return Ok(None);
             }
-            let mut names = Names::default();
-            let run: Arc<str> = Arc::from(run);
+            let mut reader = Reader::of(run);
             let mut statement = connection.prepare_cached(REDUCED)?;
-            let rows = statement.query_map(params![run], |row| reduced(row, &run, &mut names))?;
+            let rows = statement.query_map(params![run], |row| reader.read(row))?;
             rows.collect::<rusqlite::Result<Vec<_>>>().map(Some)
         };
         let read: rusqlite::Result<Option<Vec<Observation>>> = read();
@@ -61,22 +57,6 @@ impl Store {
     }
 }
 
-/// Each text once in memory, however often it comes.
-#[derive(Default)]
-struct Names(HashMap<String, Arc<str>>);
-
-impl Names {
-    fn get(&mut self, name: String) -> Arc<str> {
-        let shared = self.0.entry(name);
-        let make = |name: &String| Arc::from(name.as_str());
-        shared.or_insert_with_key(make).clone()
-    }
-
-    fn column(&mut self, row: &Row<'_>, column: usize) -> rusqlite::Result<Arc<str>> {
-        Ok(self.get(row.get(column)?))
-    }
-}
-
 /// How a model is reached and its sampling but for the seed, as one text: requests are told apart by it.
 /// With it the sampler's seed, where one was set.
 pub fn settings(model: &Value, sampling: Value) -> (String, Option<u64>) {
@@ -92,56 +72,90 @@ pub fn settings(model: &Value, sampling: Value) -> (String, Option<u64>) {
     (Value::Object(sampling).to_string(), seed)
 }
 
-/// What is read of a question's own fields.
-#[derive(Deserialize)]
-struct Extra {
-    #[serde(default)]
-    documents: Value,
-    #[serde(default)]
-    dataset: Value,
+/// How a model was asked, as reports tell it apart.
+#[derive(Clone)]
+struct Asked {
+    settings: Arc<str>,
+    seed: Option<u64>,
+    caution: Option<Arc<str>>,
 }
 
-fn reduced(row: &Row<'_>, run: &Arc<str>, names: &mut Names) -> rusqlite::Result<Observation> {
-    let extra: Extra = parse(row, 6)?;
-    let model: Value = parse(row, 7)?;
-    let (settings, sampling_seed) = settings(&model, parse(row, 8)?);
-    let caution = model.get("caution").and_then(Value::as_str);
-    let outcome: Option<String> = row.get(10)?;
-    let counts: Option<String> = row.get(12)?;
-    Ok(Observation {
-        id: row.get(0)?,
-        run: run.clone(),
-        dataset: names.column(row, 1)?,
-        fingerprint: names.column(row, 2)?,
-        own_documents: extra.documents.as_str() == Some(MEDRGB_DOCUMENTS),
-        set: extra.dataset.as_str().map(|set| names.get(set.to_owned())),
-        question: names.column(row, 3)?,
-        model: names.column(row, 5)?,
-        caution: caution.map(|caution| names.get(caution.to_owned())),
-        settings: names.get(settings),
-        sampling_seed,
-        condition: parse(row, 4)?,
-        short: row.get::<_, Option<bool>>(9)?.unwrap_or(false),
-        outcome: outcome
-            .map(|name| read::<Outcome>(10, &format!("\"{name}\"")))
-            .transpose()?,
-        counts: match counts {
-            Some(json) => read::<BTreeMap<Metric, Ratio>>(12, &json)?,
-            None => BTreeMap::new(),
-        },
-        judge: row
-            .get::<_, Option<String>>(13)?
-            .map(|judge| names.get(judge)),
-        notes: parse(row, 11)?,
-    })
+/// Reads the rows of a run.
+struct Reader {
+    run: Arc<str>,
+    names: Names,
+    conditions: Memo<Condition>,
+    /// By the JSON of model and sampling.
+    asked: HashMap<(String, String), Asked>,
 }
 
-fn read<T: serde::de::DeserializeOwned>(column: usize, json: &str) -> rusqlite::Result<T> {
-    serde_json::from_str(json).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(
-            column,
-            rusqlite::types::Type::Text,
-            Box::new(error),
-        )
-    })
+impl Reader {
+    fn of(run: &str) -> Reader {
+        Reader {
+            run: Arc::from(run),
+            names: Names::default(),
+            conditions: Memo::default(),
+            asked: HashMap::new(),
+        }
+    }
+
+    fn read(&mut self, row: &Row<'_>) -> rusqlite::Result<Observation> {
+        let asked = self.asked(row)?;
+        let names = &mut self.names;
+        let mut optional = |column: usize| -> rusqlite::Result<Option<Arc<str>>> {
+            let text = row.get_ref(column)?.as_str_or_null()?;
+            Ok(text.map(|text| names.get(text)))
+        };
+        let (set, judge) = (optional(9)?, optional(14)?);
+        Ok(Observation {
+            id: row.get(0)?,
+            run: self.run.clone(),
+            dataset: names.column(row, 1)?,
+            fingerprint: names.column(row, 2)?,
+            own_documents: row.get(8)?,
+            set,
+            question: names.column(row, 3)?,
+            model: names.column(row, 5)?,
+            caution: asked.caution,
+            settings: asked.settings,
+            sampling_seed: asked.seed,
+            condition: *self.conditions.column(row, 4)?,
+            short: row.get(10)?,
+            outcome: Outcome::named(row.get_ref(11)?.as_str()?),
+            counts: parse(row, 13)?,
+            judge,
+            notes: parse(row, 12)?,
+            forecast: forecast(row)?,
+        })
+    }
+
+    fn asked(&mut self, row: &Row<'_>) -> rusqlite::Result<Asked> {
+        let key = (row.get(6)?, row.get(7)?);
+        if let Some(known) = self.asked.get(&key) {
+            return Ok(known.clone());
+        }
+        let model: Value = parse_text(&key.0, 6)?;
+        let (settings, seed) = settings(&model, parse_text(&key.1, 7)?);
+        let caution = model.get("caution").and_then(Value::as_str);
+        let asked = Asked {
+            settings: self.names.get(&settings),
+            seed,
+            caution: caution.map(|caution| self.names.get(caution)),
+        };
+        self.asked.insert(key, asked.clone());
+        Ok(asked)
+    }
+}
+
+/// What the model's probabilities of the options said, where they were recorded.
+fn forecast(row: &Row<'_>) -> rusqlite::Result<Option<Forecast>> {
+    let letter = |column: usize| -> rusqlite::Result<Option<char>> {
+        let text = row.get_ref(column)?.as_str_or_null()?;
+        Ok(text.and_then(|text| text.chars().next()))
+    };
+    let (Some(answer), Some(gold)) = (letter(16)?, letter(17)?) else {
+        return Ok(None);
+    };
+    let probabilities: Option<Vec<(char, f64)>> = parse(row, 15)?;
+    Ok(probabilities.and_then(|probabilities| Forecast::of(&probabilities, answer, gold)))
 }

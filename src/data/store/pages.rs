@@ -2,10 +2,17 @@
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::{COLUMNS, RECORD_VERSION, ReplyRecord, Store, StoreError, json, outcome, read_record};
+use crate::data::store::group::Reading;
+use crate::data::store::raw::{Raw, SELECT};
+use crate::data::store::{ReplyRecord, Store, StoreError};
 
 /// Records read at once.
-const PAGE: i64 = 200;
+const PAGE: usize = 200;
+
+/// Records that a thread changes at a time, and how many threads do: some hundred kilobytes for each record that
+/// is taken apart must not add up.
+const PART: usize = 64;
+const MOST_THREADS: usize = 8;
 
 /// Some records of a run in the order in which they were stored.
 #[derive(Debug, Default)]
@@ -37,78 +44,158 @@ impl Store {
         page(&self.lock(), run, after).map_err(|error| self.describe(&error))
     }
 
-    /// Hands every readable record of a run to `change`, which says whether it changed `parsed` or
-    /// `scores`; those are written back, nothing else is. All of it happens in one transaction: when
-    /// anything fails, nothing has changed.
+    /// Hands every readable record of a run to `change`, on all cores, which says whether it changed `parsed` or
+    /// `scores`; those are written back, nothing else is. All of it happens in one transaction: when anything
+    /// fails, nothing has changed. Each part of the run has an accumulator of its own, made by `start`; they come
+    /// back in stored order.
     ///
     /// # Errors
     /// [`StoreError`] when the database can't be read or written.
-    pub fn rewrite_run(
+    pub fn rewrite_run<A: Send>(
         &self,
         run: &str,
-        change: &mut dyn FnMut(&mut ReplyRecord) -> bool,
-    ) -> Result<Rewritten, StoreError> {
-        rewrite_in_one_go(&mut self.lock(), run, change).map_err(|error| self.describe(&error))
+        start: impl Fn() -> A + Sync,
+        change: impl Fn(&mut A, &mut ReplyRecord) -> bool + Sync,
+    ) -> Result<(Rewritten, Vec<A>), StoreError> {
+        rewrite_in_one_go(&mut self.lock(), run, &start, &change)
+            .map_err(|error| self.describe(&error))
     }
 }
 
-fn rewrite_in_one_go(
+fn rewrite_in_one_go<A: Send>(
     connection: &mut Connection,
     run: &str,
-    change: &mut dyn FnMut(&mut ReplyRecord) -> bool,
-) -> rusqlite::Result<Rewritten> {
+    start: &(impl Fn() -> A + Sync),
+    change: &(impl Fn(&mut A, &mut ReplyRecord) -> bool + Sync),
+) -> rusqlite::Result<(Rewritten, Vec<A>)> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let rewritten = rewrite(&transaction, run, change)?;
+    let done = rewrite(&transaction, run, start, change)?;
     transaction.commit()?;
-    Ok(rewritten)
+    Ok(done)
 }
 
-fn rewrite(
+/// What became of the records that one thread looked at.
+struct Part<A> {
+    sum: A,
+    changed: Vec<(i64, Reading)>,
+    broken: usize,
+}
+
+fn rewrite<A: Send>(
     connection: &Connection,
     run: &str,
-    change: &mut dyn FnMut(&mut ReplyRecord) -> bool,
-) -> rusqlite::Result<Rewritten> {
-    let mut rewritten = Rewritten::default();
-    let mut update = connection.prepare(
-        "UPDATE replies SET record_version = ?2, outcome = ?3, parsed = ?4, scores = ?5 WHERE id = ?1",
-    )?;
+    start: &(impl Fn() -> A + Sync),
+    change: &(impl Fn(&mut A, &mut ReplyRecord) -> bool + Sync),
+) -> rusqlite::Result<(Rewritten, Vec<A>)> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let at_once = PART * threads.min(MOST_THREADS);
+    let (mut rewritten, mut sums) = (Rewritten::default(), Vec::new());
     let mut after = 0;
     loop {
-        let page = page(connection, run, after)?;
-        let Some(last) = page.last else {
-            return Ok(rewritten);
+        let read = read_after(connection, run, after, at_once)?;
+        let Some(last) = read.last else {
+            return Ok((rewritten, sums));
         };
         after = last;
-        rewritten.broken += page.broken.len();
-        for mut record in page.records {
-            if !change(&mut record) {
-                continue;
+        rewritten.broken += read.broken.len();
+        for part in in_parallel(&read.rows, start, change)? {
+            rewritten.broken += part.broken;
+            rewritten.changed += part.changed.len();
+            for (id, reading) in part.changed {
+                reading.rewrite(id, connection)?;
             }
-            update.execute(params![
-                record.id,
-                RECORD_VERSION,
-                outcome(&record),
-                json(&record.parsed)?,
-                json(&record.scores)?,
-            ])?;
-            rewritten.changed += 1;
+            sums.push(part.sum);
         }
     }
 }
 
-fn page(connection: &Connection, run: &str, after: i64) -> rusqlite::Result<Page> {
+/// Changes rows, [`PART`] on each thread.
+fn in_parallel<A: Send>(
+    rows: &[Raw],
+    start: &(impl Fn() -> A + Sync),
+    change: &(impl Fn(&mut A, &mut ReplyRecord) -> bool + Sync),
+) -> rusqlite::Result<Vec<Part<A>>> {
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = rows
+            .chunks(PART)
+            .map(|rows| scope.spawn(move || change_part(rows, start, change)))
+            .collect();
+        parts
+            .into_iter()
+            .map(|part| match part.join() {
+                Ok(part) => part,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+            .collect()
+    })
+}
+
+fn change_part<A>(
+    rows: &[Raw],
+    start: &impl Fn() -> A,
+    change: &impl Fn(&mut A, &mut ReplyRecord) -> bool,
+) -> rusqlite::Result<Part<A>> {
+    let mut part = Part {
+        sum: start(),
+        changed: Vec::new(),
+        broken: 0,
+    };
+    for row in rows {
+        // That the content is at fault is all that can go wrong here.
+        let Ok(mut record) = row.record() else {
+            part.broken += 1;
+            continue;
+        };
+        if change(&mut part.sum, &mut record) {
+            part.changed.push((row.id, Reading::of(&record)?));
+        }
+    }
+    Ok(part)
+}
+
+/// Rows of a run, not taken apart.
+#[derive(Default)]
+struct Rows {
+    rows: Vec<Raw>,
+    broken: Vec<i64>,
+    last: Option<i64>,
+}
+
+fn read_after(
+    connection: &Connection,
+    run: &str,
+    after: i64,
+    most: usize,
+) -> rusqlite::Result<Rows> {
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM replies WHERE run = ?1 AND id > ?2 ORDER BY id LIMIT ?3"
+        "{SELECT} WHERE run = ?1 AND replies.id > ?2 ORDER BY replies.id LIMIT ?3"
     ))?;
-    let mut rows = statement.query(params![run, after, PAGE])?;
-    let mut page = Page::default();
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let mut rows = statement.query(params![run, after, most])?;
+    let mut read = Rows::default();
     while let Some(row) = rows.next()? {
         let id = row.get(0)?;
-        page.last = Some(id);
-        match read_record(row) {
-            Ok(record) => page.records.push(record),
-            Err(error) if is_of_record(&error) => page.broken.push(id),
+        read.last = Some(id);
+        match Raw::of(row) {
+            Ok(raw) => read.rows.push(raw),
+            Err(error) if is_of_record(&error) => read.broken.push(id),
             Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
+}
+
+fn page(connection: &Connection, run: &str, after: i64) -> rusqlite::Result<Page> {
+    let read = read_after(connection, run, after, PAGE)?;
+    let mut page = Page {
+        records: Vec::with_capacity(read.rows.len()),
+        broken: read.broken,
+        last: read.last,
+    };
+    for raw in read.rows {
+        match raw.record() {
+            Ok(record) => page.records.push(record),
+            Err(_) => page.broken.push(raw.id),
         }
     }
     Ok(page)

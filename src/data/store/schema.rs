@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 const APPLICATION_ID: i32 = 0x4d52_4742;
 
 /// Migration k leads from version k to version k + 1.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     "CREATE TABLE runs (
         name TEXT PRIMARY KEY NOT NULL,
         created_at TEXT NOT NULL
@@ -49,6 +49,7 @@ const MIGRATIONS: [&str; 3] = [
         created_at TEXT NOT NULL
     ) STRICT;
     CREATE INDEX judgements_by_reply ON judgements (reply, judge, sub, id);",
+    include_str!("wide_to_narrow.sql"),
 ];
 
 /// The version that this program writes.
@@ -56,7 +57,7 @@ pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// Why the schema can't be used.
 #[derive(Debug)]
-pub(super) enum SchemaFault {
+pub(in crate::data) enum SchemaFault {
     /// SQLite's own error.
     Sqlite(rusqlite::Error),
     /// A later program made the file.
@@ -71,30 +72,42 @@ impl From<rusqlite::Error> for SchemaFault {
     }
 }
 
-/// Brings the schema to [`VERSION`]; all migrations happen in one transaction, or none does.
+/// Brings the schema to [`VERSION`]; all migrations happen in one transaction, or none does. Foreign keys must be
+/// off, since tables are replaced by others of the same name.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), SchemaFault> {
+    bring_to(connection, APPLICATION_ID, &MIGRATIONS)
+}
+
+/// Brings the schema of a database to the version that the migrations lead to; all of them happen in one
+/// transaction, or none does. `id` marks the file as one of its kind.
+pub(in crate::data) fn bring_to(
+    connection: &mut Connection,
+    id: i32,
+    migrations: &[&str],
+) -> Result<(), SchemaFault> {
+    let newest = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
     let found = version(connection)?;
-    if found == VERSION && application(connection)? == APPLICATION_ID {
+    if found == newest && application(connection)? == id {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have migrated while this one waited for the lock.
     let found = version(&transaction)?;
-    if found > VERSION {
-        return Err(SchemaFault::Newer(found));
-    }
     let tables: i64 =
         transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let is_new = found == 0 && tables == 0;
-    if found < 0 || !(is_new || application(&transaction)? == APPLICATION_ID) {
+    if found < 0 || !(is_new || application(&transaction)? == id) {
         return Err(SchemaFault::Foreign);
     }
+    if found > newest {
+        return Err(SchemaFault::Newer(found));
+    }
     let applied = usize::try_from(found).unwrap_or(0);
-    for migration in &MIGRATIONS[applied..] {
+    for migration in migrations.iter().skip(applied) {
         transaction.execute_batch(migration)?;
     }
-    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.pragma_update(None, "application_id", id)?;
+    transaction.pragma_update(None, "user_version", newest)?;
     transaction.commit()?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::domain::answer::{Outcome, Sources};
 use crate::domain::context::{Mode, Scenario, SourceFilter};
 use crate::domain::question::{Choice, Question};
 
-pub(super) fn record(run: &str, question_id: &str) -> ReplyRecord {
+pub(in crate::data) fn record(run: &str, question_id: &str) -> ReplyRecord {
     let condition = Condition::default();
     ReplyRecord {
         id: 0,
@@ -64,6 +64,8 @@ pub(super) fn record(run: &str, question_id: &str) -> ReplyRecord {
         }),
         scores: None,
         created_at: "2026-11-29T10:00:00Z".into(),
+        request: None,
+        origin: None,
     }
 }
 
@@ -182,6 +184,9 @@ fn an_older_file_is_migrated_with_its_records() {
         assert_eq!(indexes, 1);
         // What came with the newest version works on records of the oldest.
         if version >= 1 {
+            let groups = store.groups_of_run("old").unwrap();
+            assert_eq!((groups[0].records, groups[0].short), (1, 1));
+            assert_eq!(store.runs().unwrap().len(), 2);
             store.insert_judgement(&judgement(7, 0, Some(1.0))).unwrap();
             assert_eq!(store.judgements_of_run("old", "gpt").unwrap().len(), 1);
         }
@@ -394,7 +399,7 @@ fn pages_go_through_a_run_and_past_broken_records() {
     store
         .lock()
         .execute(
-            "UPDATE replies SET context = '{}' WHERE id = ?1",
+            "UPDATE texts SET context = '{}' WHERE id = ?1",
             params![ids[100]],
         )
         .unwrap();
@@ -408,22 +413,19 @@ fn pages_go_through_a_run_and_past_broken_records() {
     }
     assert_eq!((found.len(), broken), (399, vec![ids[100]]));
     assert!(found.is_sorted());
-    let mut seen = 0;
-    let rewritten = store
-        .rewrite_run("night", &mut |_| {
-            seen += 1;
+    let (rewritten, seen) = store
+        .rewrite_run("night", Vec::new, |seen: &mut Vec<i64>, record| {
+            seen.push(record.id);
             false
         })
         .unwrap();
+    assert_eq!(seen.concat(), found, "each once and in stored order");
     assert_eq!(
-        (seen, rewritten),
-        (
-            399,
-            Rewritten {
-                changed: 0,
-                broken: 1
-            }
-        )
+        rewritten,
+        Rewritten {
+            changed: 0,
+            broken: 1
+        }
     );
 }
 
@@ -435,29 +437,38 @@ fn rewriting_changes_readings_and_nothing_else() {
         store.insert(&record("night", question)).unwrap();
     }
     let before = store.replies_of_run("night").unwrap();
-    let rewritten = store
-        .rewrite_run("night", &mut |record| {
-            record.raw = "not written".into();
-            if let Some(parsed) = record.parsed.as_mut() {
-                parsed.outcome = Outcome::Refused;
-            }
-            record.question.id == "q2"
-        })
+    let (rewritten, _) = store
+        .rewrite_run(
+            "night",
+            || (),
+            |(), record| {
+                record.raw = "not written".into();
+                if let Some(parsed) = record.parsed.as_mut() {
+                    parsed.outcome = Outcome::Refused;
+                    parsed.answer = None;
+                    parsed.notes = vec!["odd".into()];
+                }
+                record.question.id == "q2"
+            },
+        )
         .unwrap();
     assert_eq!(rewritten.changed, 1);
     let after = store.replies_of_run("night").unwrap();
     assert_eq!(after[0], before[0]);
     assert_eq!(after[1].raw, before[1].raw);
     assert_eq!(after[1].parsed.as_ref().unwrap().outcome, Outcome::Refused);
-    let outcome: String = store
+    let columns: (String, Option<String>, String) = store
         .lock()
         .query_row(
-            "SELECT outcome FROM replies WHERE question_id = 'q2'",
+            "SELECT outcome, answer, notes FROM replies WHERE question_id = 'q2'",
             [],
-            |row| row.get(0),
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )
         .unwrap();
-    assert_eq!(outcome, "refused");
+    assert_eq!(
+        columns,
+        ("refused".to_owned(), None, "[\"odd\"]".to_owned())
+    );
 }
 
 #[test]
@@ -475,11 +486,103 @@ fn a_rewrite_that_fails_changes_nothing() {
         )
         .unwrap();
     let before = store.replies_of_run("night").unwrap();
-    let error = store.rewrite_run("night", &mut |record| {
-        record.parsed = None;
-        record.failure = json!({"kind": "x"});
-        true
-    });
+    let error = store.rewrite_run(
+        "night",
+        || (),
+        |(), record| {
+            record.parsed = None;
+            record.failure = json!({"kind": "x"});
+            true
+        },
+    );
     assert!(error.is_err());
     assert_eq!(store.replies_of_run("night").unwrap(), before);
+}
+
+#[test]
+fn a_migration_keeps_what_was_taken_out_of_json_and_the_judgements() {
+    let dir = folder();
+    let path = dir.path().join("s");
+    let old = Connection::open(&path).unwrap();
+    schema::make_old(&old, 3).unwrap();
+    old.execute_batch(
+        r#"INSERT INTO runs VALUES ('old', '2026-01-01T00:00:00Z');
+        INSERT INTO replies VALUES (7, 1, 'old', 'd', 'f', 'q', 'standard', 'm', 'answered', '2026-01-01T00:00:00Z',
+            '{"id":"q","text":"t","options":[{"letter":"A","text":"yes"},{"letter":"B","text":"no"}],"answer":"B","extra":{"documents":"medrgb","dataset":"bioasq"}}',
+            '{"scenario":"standard","docs":5,"p":0.0,"seed":0,"mode":"nested","source":"any"}',
+            '{"question_id":"q","scenario":"standard","docs_requested":5,"docs":0,"p_requested":0.0,"p":0.0,"seed":0,"mode":"nested","short":false,"documents":[],"sub_questions":[]}',
+            '{"system":"","user":""}', '{"detail":"m at x"}', '{"seed":3}', 'A',
+            '{"ending":"complete","reported_model":"m-1","option_probabilities":[["A",0.75],["B",0.25]]}', 'null',
+            '{"outcome":"answered","answer":"A","reasoning":null,"hidden":null,"relevant":[],"irrelevant":[],"subs":[],"notes":["odd"]}',
+            '{"outcome":"answered","main_correct":false,"documents":[],"subs":[],"counts":{"main_accuracy":{"num":0.0,"den":1.0}}}');
+        INSERT INTO replies SELECT 8, 1, 'old', 'd', 'f', 'q2', 'standard', 'm', 'answered', '2026-01-01T00:00:01Z',
+            question, condition, 'no JSON', prompt, model, sampling, raw, 'neither', failure, 'nor this', 'nor that'
+            FROM replies;
+        INSERT INTO judgements (reply, sub, judge, given, raw, score, failure, created_at)
+            VALUES (7, 0, 'gpt', '5 mg', '', 1.0, 'null', '2026-01-01T00:00:00Z');"#,
+    )
+    .unwrap();
+    drop(old);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.judgements_of_run("old", "gpt").unwrap().len(), 1);
+    let page = store.page_of_run("old", 0).unwrap();
+    assert_eq!((page.records.len(), page.broken), (1, vec![8]));
+    assert_eq!(
+        (&page.records[0].request, &page.records[0].origin),
+        (&None, &None)
+    );
+    let groups = store.groups_of_run("old").unwrap();
+    assert_eq!(groups[0].reported_model.as_deref(), Some("m-1"));
+    store
+        .lock()
+        .execute("DELETE FROM replies WHERE id = 8", [])
+        .unwrap();
+    let seen = store.observations("old").unwrap().unwrap();
+    let forecast = seen[0].forecast.unwrap();
+    assert_eq!((forecast.confidence, forecast.right), (0.75, false));
+    assert!(seen[0].own_documents);
+    assert_eq!(seen[0].set.as_deref(), Some("bioasq"));
+    assert_eq!(
+        (&seen[0].notes[..], seen[0].sampling_seed),
+        (&["odd".to_owned()][..], Some(3))
+    );
+    // Texts and judgements go with their record.
+    assert_eq!(store.remove_run("old").unwrap(), Some(1));
+    for table in ["texts", "judgements", "replies"] {
+        let left: i64 = store
+            .lock()
+            .query_row(&format!("SELECT count(*) FROM {table}"), [], |row| {
+                row.get(0)
+            })
+            .unwrap();
+        assert_eq!(left, 0, "{table}");
+    }
+}
+
+#[test]
+fn a_reply_is_found_by_its_request_and_a_failure_is_not() {
+    let dir = folder();
+    let store = Store::open(&dir.path().join("s")).unwrap();
+    let asked = |run: &str, outcome: Option<Outcome>| {
+        let mut one = record(run, "q");
+        one.request = Some("k".into());
+        match (outcome, one.parsed.as_mut()) {
+            (Some(outcome), Some(parsed)) => parsed.outcome = outcome,
+            _ => {
+                one.parsed = None;
+                one.failure = json!({"kind": "server", "message": "x"});
+            }
+        }
+        store.insert(&one).unwrap();
+    };
+    asked("failed", None);
+    asked("stopped", Some(Outcome::Interrupted));
+    asked("odd", Some(Outcome::ProviderError));
+    assert!(!store.has_reply_to("k").unwrap());
+    assert_eq!(store.reply_to("k").unwrap(), None);
+    asked("first", Some(Outcome::Unreadable));
+    asked("newest", Some(Outcome::Answered));
+    asked("failed again", None);
+    assert!(store.has_reply_to("k").unwrap() && !store.has_reply_to("other").unwrap());
+    assert_eq!(store.reply_to("k").unwrap().unwrap().run, "newest");
 }

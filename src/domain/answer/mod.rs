@@ -8,6 +8,7 @@ mod judgement;
 mod letters;
 mod meant;
 mod names;
+mod objects;
 mod options;
 mod phrases;
 mod prose;
@@ -34,6 +35,7 @@ use verdict::{Verdict, absent, decide, nowhere, without_answer};
 
 pub use evidence::{Evidence, Rule, Sources, Span};
 pub use judgement::read_judgement;
+pub use objects::{ReplyObject, objects};
 pub use subs::echoes_another;
 
 /// What a reply must look like and which names it may use: known before the call, needed to force a
@@ -79,6 +81,27 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// All of them.
+    pub const ALL: [Outcome; 10] = [
+        Outcome::Answered,
+        Outcome::Insufficient,
+        Outcome::Refused,
+        Outcome::SeveralOptions,
+        Outcome::NotOffered,
+        Outcome::Unreadable,
+        Outcome::Truncated,
+        Outcome::Interrupted,
+        Outcome::ProviderError,
+        Outcome::Empty,
+    ];
+
+    /// The outcome with this name.
+    pub fn named(name: &str) -> Option<Outcome> {
+        Outcome::ALL
+            .into_iter()
+            .find(|outcome| outcome.name() == name)
+    }
+
     /// Whether this counts as a reply in rates (an unavailable one does not).
     pub fn is_reply(self) -> bool {
         !matches!(self, Outcome::Interrupted | Outcome::ProviderError)

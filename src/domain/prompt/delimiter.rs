@@ -27,6 +27,11 @@ pub(super) fn tag(question: &Question, context: &Context) -> String {
     free_tag(DOCUMENT, texts)
 }
 
+/// As [`tag`], for texts that belong to no context.
+pub(super) fn document_tag<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    free_tag(DOCUMENT, texts)
+}
+
 /// As [`tag`], with `answer` for `document`.
 pub(super) fn answer_tag<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     free_tag(ANSWER, texts)

@@ -18,7 +18,8 @@ pub(super) fn instances() -> Vec<(Question, Context)> {
         .collect()
 }
 
-fn question() -> Question {
+/// A question with two options.
+pub(super) fn question() -> Question {
     let option = |letter, text: &str| Choice {
         letter,
         text: text.into(),

@@ -239,7 +239,7 @@ fn a_broken_template_gives_file_line_and_reason() {
     prompt template prompts/integration.system.j2: line 1: template not found: tried to include non-existing template 'nowhere.j2' at `include "nowhere.j2"`
     prompt template prompts/robustness.user.j2: line 1: unknown filter: filter jion is unknown
     prompt template prompts/judge.j2: line 1: undefined value: `documents` is undefined; templates know tag, question, gold and answer
-    prompt template prompts/sufficient.user.j2: no template has this name; expected one of documents.j2, question.j2, sub_questions.j2, standard.system.j2, standard.user.j2, sufficiency.system.j2, sufficiency.user.j2, integration.system.j2, integration.user.j2, robustness.system.j2, robustness.user.j2, judge.j2
+    prompt template prompts/sufficient.user.j2: no template has this name; expected one of documents.j2, question.j2, sub_questions.j2, standard.system.j2, standard.user.j2, sufficiency.system.j2, sufficiency.user.j2, integration.system.j2, integration.user.j2, robustness.system.j2, robustness.user.j2, judge.j2, build.system.j2, build.feedback.j2, build.topics.j2, build.links.j2, build.summary.j2, build.sub_question.j2, build.adversarial.j2, build.alone.j2, build.contradicts.j2
     "#);
 }
 

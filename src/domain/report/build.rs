@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::domain::answer::Outcome;
 use crate::domain::context::{Mode, Scenario, SourceFilter};
+use crate::domain::report::calibration::{Calibration, Forecast, calibration};
 use crate::domain::report::cell::{Cell, cell};
 use crate::domain::report::observation::{Observation, counted};
 use crate::domain::report::place::{Place, Places, Series};
@@ -74,6 +75,7 @@ pub fn build(runs: Vec<(String, Vec<Observation>)>, options: &Options<'_>) -> Re
             .iter()
             .filter_map(|plan| sorted.table(plan, options))
             .collect(),
+        calibration: sorted.calibration(),
         outcomes: sorted.outcomes(),
         notes: sorted.notes(),
     };
@@ -359,6 +361,35 @@ impl<'a> Sorted<'a> {
                 })
             })
             .collect()
+    }
+
+    fn calibration(&self) -> Vec<Calibration> {
+        let mut pooled: BTreeMap<(usize, Scenario, usize), Vec<Forecast>> = BTreeMap::new();
+        for (place, group) in &self.groups {
+            let forecasts = self.members(group).into_iter().filter_map(|asking| {
+                let chose = asking.outcome == Some(Outcome::Answered);
+                asking.forecast.filter(|_| chose)
+            });
+            pooled
+                .entry((place.set, place.scenario, place.series))
+                .or_default()
+                .extend(forecasts);
+        }
+        let rows = pooled
+            .into_iter()
+            .filter_map(|((set, scenario, at), forecasts)| {
+                let series = self.places.series.get(at)?;
+                Some(Calibration {
+                    run: series.run.to_string(),
+                    model: series.model.to_string(),
+                    label: series.label.clone(),
+                    series: at,
+                    dataset: self.places.set_label(set),
+                    scenario,
+                    ..calibration(&forecasts)?
+                })
+            });
+        rows.collect()
     }
 
     fn outcomes(&self) -> Vec<OutcomeRow> {

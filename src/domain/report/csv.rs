@@ -1,6 +1,8 @@
 //! A report as CSV: one row per cell.
 
-use crate::domain::report::{Cell, IntervalKind, OutcomeRow, Panel, Report, Row, Table, plain};
+use crate::domain::report::{
+    Calibration, Cell, IntervalKind, OutcomeRow, Panel, Report, Row, Table, plain, reliability,
+};
 use crate::domain::text::clean;
 
 /// The columns. Rates run from 0 to 1.
@@ -49,7 +51,64 @@ pub fn render(report: &Report) -> String {
             }
         }
     }
+    for row in &report.calibration {
+        for line in calibration(row) {
+            out.push_str(&line);
+        }
+    }
     out
+}
+
+/// The figures of a model's calibration, then the accuracy of each bin, whose label says which confidences it holds.
+fn calibration(row: &Calibration) -> Vec<String> {
+    let all = [
+        ("accuracy", row.accuracy),
+        ("mean_confidence", row.confidence),
+        ("expected_calibration_error", row.expected_calibration_error),
+        ("brier_score", row.brier_score),
+    ];
+    let all = all.map(|(metric, value)| (metric, value, None, row.n, row.label.clone()));
+    let bins = row.bins.iter().map(|bin| {
+        let confidences = format!(
+            "{}, confidence {} to {}",
+            row.label,
+            plain(bin.from),
+            plain(bin.to)
+        );
+        (
+            "bin_accuracy",
+            bin.accuracy,
+            Some(bin.interval),
+            bin.n,
+            confidences,
+        )
+    });
+    all.into_iter()
+        .chain(bins)
+        .map(|(metric, value, ends, n, label)| {
+            let mut fields: [String; COLUMNS.len()] = std::array::from_fn(|_| String::new());
+            for (column, field) in [
+                ("table", reliability::ID.to_owned()),
+                ("dataset", text(&row.dataset)),
+                ("run", text(&row.run)),
+                ("model", text(&row.model)),
+                ("scenario", row.scenario.name().to_owned()),
+                ("metric", metric.to_owned()),
+                ("value", plain(value)),
+                ("low", ends.map(|ends| plain(ends.0)).unwrap_or_default()),
+                ("high", ends.map(|ends| plain(ends.1)).unwrap_or_default()),
+                ("interval", ends.map_or("", |_| "wilson").to_owned()),
+                ("n", n.to_string()),
+                ("is_published", "false".to_owned()),
+                ("label", text(&label)),
+            ] {
+                if let Some(at) = COLUMNS.iter().position(|known| *known == column) {
+                    fields[at] = field;
+                }
+            }
+            format!("{}\r\n", fields.join(","))
+        })
+        .collect()
 }
 
 fn record(table: &Table, panel: &Panel, row: &Row, at: usize, cell: &Cell) -> String {

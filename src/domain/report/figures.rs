@@ -1,6 +1,6 @@
 //! The charts of a report as SVG files of their own.
 
-use crate::domain::report::{Report, chart, tradeoff};
+use crate::domain::report::{Report, chart, reliability, tradeoff};
 
 /// Every chart: a file name (`table6-1.svg`, `abstention-curve-1.svg`) and its SVG.
 pub fn figures(report: &Report) -> Vec<(String, String)> {
@@ -16,6 +16,10 @@ pub fn figures(report: &Report) -> Vec<(String, String)> {
             let name = format!("{}-curve-{}.svg", table.id, at + 1);
             files.push((name, drawn.standalone()));
         }
+    }
+    for (at, drawn) in reliability::charts(report).iter().enumerate() {
+        let name = format!("{}-{}.svg", reliability::ID, at + 1);
+        files.push((name, drawn.standalone()));
     }
     files
 }

@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
+use crate::domain::report::reliability::{self, Sheet};
 use crate::domain::report::text::{one_line, outcome_subject};
 use crate::domain::report::{Panel, Report, Table, chart, csv, grid, tradeoff};
 
@@ -27,6 +28,7 @@ pub fn render(report: &Report) -> String {
     for table in &report.tables {
         write_table(&mut out, table);
     }
+    write_calibration(&mut out, report);
     write_outcomes(&mut out, report);
     write_notes(&mut out, report);
     out.push_str("</main>\n<footer><p>Made by medrgb, a research tool. Nothing here is medical advice.</p></footer>\n</body>\n</html>\n");
@@ -79,6 +81,14 @@ fn write_contents(out: &mut String, report: &Report) {
             "<li><a href=\"#{}\">{}</a></li>",
             table.id,
             escape(table.title)
+        );
+    }
+    if !report.calibration.is_empty() {
+        let _ = writeln!(
+            out,
+            "<li><a href=\"#{}\">{}</a></li>",
+            reliability::ID,
+            reliability::TITLE
         );
     }
     if !report.outcomes.is_empty() {
@@ -156,6 +166,54 @@ fn write_panel(out: &mut String, panel: &Panel, id: &str) {
         out.push_str("</tbody>\n");
     }
     out.push_str("</table>\n</div>\n</div>\n</section>\n");
+}
+
+fn write_calibration(out: &mut String, report: &Report) {
+    let sheets = reliability::sheets(&report.calibration);
+    if sheets.is_empty() {
+        return;
+    }
+    let id = reliability::ID;
+    let _ = writeln!(
+        out,
+        "<section id=\"{id}\" aria-labelledby=\"{id}-h\">\n<h2 id=\"{id}-h\">{}</h2>\n<p>{}</p>",
+        reliability::TITLE,
+        escape(reliability::CAPTION)
+    );
+    for (at, chart) in reliability::charts(report).iter().enumerate() {
+        let id = format!("{id}-curve-{}", at + 1);
+        let _ = writeln!(
+            out,
+            "<section class=\"panel\" aria-labelledby=\"{id}-h\">\n<h3 id=\"{id}-h\">{}</h3>\n{}</section>",
+            escape(&chart.title),
+            chart.in_page(&id)
+        );
+    }
+    for (at, sheet) in sheets.iter().enumerate() {
+        write_sheet(out, sheet, &format!("{id}-{}", at + 1));
+    }
+    out.push_str("</section>\n");
+}
+
+fn write_sheet(out: &mut String, sheet: &Sheet, id: &str) {
+    let _ = write!(
+        out,
+        "<section class=\"panel\" aria-labelledby=\"{id}-h\">\n<h3 id=\"{id}-h\">{}</h3>\n<div class=\"scroll\" role=\"region\" aria-labelledby=\"{id}-h\" tabindex=\"0\">\n<table class=\"list\">\n<thead><tr>",
+        escape(&sheet.title)
+    );
+    for name in &sheet.head {
+        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(name));
+    }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    for row in &sheet.rows {
+        out.push_str("<tr>");
+        for (at, cell) in row.iter().enumerate() {
+            let class = if at == 0 { " class=\"text\"" } else { "" };
+            let _ = write!(out, "<td{class}>{}</td>", escape(cell));
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody>\n</table>\n</div>\n</section>\n");
 }
 
 fn write_outcomes(out: &mut String, report: &Report) {

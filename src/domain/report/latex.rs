@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::domain::report::reliability::{self, Sheet};
 use crate::domain::report::text::{one_line, outcome_subject};
 use crate::domain::report::{Panel, Report, Table, csv, grid};
 
@@ -28,6 +29,9 @@ pub fn render(report: &Report, standalone: bool) -> String {
     }
     for table in &report.tables {
         write_table(&mut out, table);
+    }
+    for sheet in reliability::sheets(&report.calibration) {
+        write_sheet(&mut out, &sheet);
     }
     write_outcomes(&mut out, report);
     write_notes(&mut out, report);
@@ -87,6 +91,23 @@ fn write_panel(out: &mut String, panel: &Panel, columns: usize) {
             let _ = writeln!(out, "{}", end(line.cells.len()));
         }
     }
+}
+
+fn write_sheet(out: &mut String, sheet: &Sheet) {
+    let head: Vec<String> = sheet.head.iter().map(|name| escape(name)).collect();
+    let _ = write!(
+        out,
+        "\n{{\\small\n\\begin{{longtable}}{{@{{}}p{{6cm}}{}@{{}}}}\n\\caption{{{}. {}.}}\\\\\n\\toprule\n{}\\\\\n\\midrule\n\\endhead\n\\bottomrule\n\\endfoot\n",
+        "r".repeat(sheet.head.len() - 1),
+        reliability::TITLE,
+        escape(&sheet.title),
+        head.join(" & ")
+    );
+    for row in &sheet.rows {
+        let cells: Vec<String> = row.iter().map(|cell| escape(cell)).collect();
+        let _ = writeln!(out, "{}\\\\", cells.join(" & "));
+    }
+    out.push_str("\\end{longtable}}\n");
 }
 
 fn write_outcomes(out: &mut String, report: &Report) {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::domain::report::text::{one_line, outcome_subject};
-use crate::domain::report::{NoteRow, OutcomeRow, Panel, Report, grid};
+use crate::domain::report::{NoteRow, OutcomeRow, Panel, Report, grid, reliability};
 
 /// The report as Markdown. Names can't break out of their place: signs with a meaning are escaped.
 pub fn render(report: &Report) -> String {
@@ -25,6 +25,7 @@ pub fn render(report: &Report) -> String {
             write_panel(&mut out, panel);
         }
     }
+    write_calibration(&mut out, report);
     write_outcomes(&mut out, &report.outcomes);
     write_notes(&mut out, &report.notes);
     out
@@ -56,6 +57,32 @@ fn write_panel(out: &mut String, panel: &Panel) {
                 let _ = write!(out, " {mark}{}{mark} |", escape(cell));
             }
             out.push('\n');
+        }
+    }
+}
+
+fn write_calibration(out: &mut String, report: &Report) {
+    let sheets = reliability::sheets(&report.calibration);
+    if sheets.is_empty() {
+        return;
+    }
+    let _ = write!(
+        out,
+        "\n## {}\n\n{}\n",
+        reliability::TITLE,
+        escape(reliability::CAPTION)
+    );
+    for sheet in &sheets {
+        let _ = writeln!(
+            out,
+            "\n### {}\n\n| {} |\n| --- |{}",
+            escape(&sheet.title),
+            sheet.head.join(" | "),
+            " ---: |".repeat(sheet.head.len() - 1)
+        );
+        for row in &sheet.rows {
+            let cells: Vec<String> = row.iter().map(|cell| escape(cell)).collect();
+            let _ = writeln!(out, "| {} |", cells.join(" | "));
         }
     }
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::domain::context::{Mode, Scenario, SourceFilter};
 
 mod build;
+mod calibration;
 mod cell;
 mod chart;
 pub mod csv;
@@ -23,6 +24,7 @@ mod observation;
 mod place;
 mod plan;
 mod published;
+mod reliability;
 mod remarks;
 #[cfg(test)]
 mod tests;
@@ -30,12 +32,14 @@ pub mod text;
 mod tradeoff;
 
 pub use build::{Options, build};
+pub use calibration::{Bin, Calibration, Forecast};
 pub use cell::{Cell, IntervalKind};
 pub use figures::figures;
 pub use measure::Measure;
 pub use observation::{MEDRGB_DOCUMENTS, Observation, counted};
 pub use plan::{table_named, table_names};
 pub use published::{Figure, Lookup, Published, PublishedError};
+pub use reliability::ID as CALIBRATION;
 
 /// The name under which the paper's figures can be reported like a run.
 pub const PAPER: &str = "paper";
@@ -58,6 +62,8 @@ pub struct Report {
     pub remarks: Vec<String>,
     /// The tables.
     pub tables: Vec<Table>,
+    /// Calibration, for each model, question set and test with probabilities of the options.
+    pub calibration: Vec<Calibration>,
     /// Replies by kind, condition by condition.
     pub outcomes: Vec<OutcomeRow>,
     /// How often each repair or oddity was noted, most frequent first.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::domain::answer::Outcome;
 use crate::domain::context::{Condition, Mode, Scenario, SourceFilter};
 use crate::domain::plan;
+use crate::domain::report::calibration::Forecast;
 use crate::domain::score::{Metric, Ratio};
 
 /// The value of the field `documents` (of a question, or of a dataset's manifest) that declares MedRGB's
@@ -49,6 +50,8 @@ pub struct Observation {
     pub judge: Option<Arc<str>>,
     /// Repairs and oddities of the reply.
     pub notes: Vec<String>,
+    /// What the model's probabilities of the options said, where they are known and it chose one.
+    pub forecast: Option<Forecast>,
 }
 
 impl Observation {

@@ -1,7 +1,7 @@
 //! Which tables a report has and which measures stand in each.
 
 use crate::domain::context::Scenario;
-use crate::domain::report::Measure;
+use crate::domain::report::{Measure, reliability};
 use crate::domain::score::Metric;
 
 /// A table to be filled.
@@ -20,11 +20,15 @@ pub(super) struct Plan {
 
 /// The short names of all tables, in their order.
 pub fn table_names() -> impl Iterator<Item = &'static str> {
-    PLANS.iter().map(|plan| plan.id)
+    let plans = PLANS.iter().map(|plan| plan.id);
+    plans.chain(std::iter::once(reliability::ID))
 }
 
 /// The short name of the table with this name or number (`4`, `table4`, `abstention`).
 pub fn table_named(name: &str) -> Option<&'static str> {
+    if name == reliability::ID {
+        return Some(reliability::ID);
+    }
     let number = name.parse::<u8>().ok();
     let named = |plan: &&Plan| plan.id == name || (number.is_some() && plan.number == number);
     PLANS.iter().find(named).map(|plan| plan.id)

@@ -25,6 +25,9 @@ pub(super) fn remarks(
                 .to_owned(),
         );
     }
+    if !askings.is_empty() && report.calibration.is_empty() {
+        all.push("No calibration: no counted reply that chose an option has probabilities of the options; the embedded model records them, and so does a server that gives them where top_logprobs is set for its model in the config.".to_owned());
+    }
     if !askings.is_empty() {
         all.push("Rates in per cent with 95 % intervals: Wilson's for one yes or no per question, else a bootstrap by question (2,000 draws), which has no width where no question differs.".to_owned());
         all.push("n is what a rate is divided by. A reply that can't be read counts as wrong; a call without a reply (unavailable) counts in no rate.".to_owned());

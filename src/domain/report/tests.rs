@@ -35,6 +35,7 @@ fn asking(id: i64, question: &str, right: bool) -> Observation {
         .into(),
         judge: None,
         notes: Vec::new(),
+        forecast: None,
     }
 }
 
@@ -406,6 +407,98 @@ fn notes_and_cautions_are_told() {
             .remarks
             .contains(&"Sub-answers of night were judged by judge-1.".to_owned())
     );
+}
+
+/// A reply whose model gave its choice this probability, of two options.
+fn confident(id: i64, right: bool, confidence: f64) -> Observation {
+    let gold = if right { 'A' } else { 'B' };
+    Observation {
+        forecast: Forecast::of(&[('A', confidence), ('B', 1.0 - confidence)], 'A', gold),
+        ..asking(id, &format!("q{id}"), right)
+    }
+}
+
+#[test]
+fn calibration_pools_what_chose_an_option_and_every_form_shows_it() {
+    let mut several = confident(5, false, 0.9);
+    several.outcome = Some(Outcome::SeveralOptions);
+    let report = report(
+        vec![
+            confident(1, true, 0.95),
+            confident(2, false, 0.95),
+            at_p(confident(3, true, 0.65), 20.0),
+            asking(4, "q4", true),
+            several,
+        ],
+        |_| {},
+    );
+    let [row] = &report.calibration[..] else {
+        panic!("{:?}", report.calibration);
+    };
+    assert_eq!((row.n, row.bins.len(), &*row.label), (3, 2, "gpt-4o-mini"));
+    // Two of 95 % with one right, one of 65 % that is right.
+    let error = (2.0 * 0.45 + 0.35) / 3.0;
+    assert!((row.expected_calibration_error - error).abs() < 1e-9);
+    // 2 × 0.05², 2 × 0.95², 2 × 0.35²
+    let brier = (0.005 + 1.805 + 0.245) / 3.0;
+    assert!((row.brier_score - brier).abs() < 1e-9);
+    assert!(
+        !report
+            .remarks
+            .iter()
+            .any(|remark| remark.contains("No calibration"))
+    );
+    let plain = text::render(&report, text::Style::default());
+    for (form, shown) in [
+        ("text", plain.clone()),
+        ("markdown", markdown::render(&report)),
+        ("latex", latex::render(&report, false)),
+        ("html", html::render(&report)),
+    ] {
+        for wanted in ["Calibration", "0.417", "0.685", "90 to 100", "60 to 70"] {
+            assert!(shown.contains(wanted), "{form}: {wanted}: {shown}");
+        }
+    }
+    let table = csv::render(&report);
+    assert!(
+        table.contains("expected_calibration_error,0.416667"),
+        "{table}"
+    );
+    assert!(table.contains("bin_accuracy,0.5,"), "{table}");
+    let columns = csv::COLUMNS.len();
+    let plain_lines = table.lines().filter(|line| !line.contains('"'));
+    assert!(plain_lines.clone().count() > 4);
+    assert!(
+        plain_lines
+            .clone()
+            .all(|line| line.split(',').count() == columns),
+        "{table}"
+    );
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["calibration"][0]["bins"][1]["n"], 2);
+    let drawn = figures(&report);
+    let (_, svg) = drawn
+        .iter()
+        .find(|(name, _)| name == "calibration-1.svg")
+        .unwrap();
+    assert!(svg.contains("as often right as confident") && svg.contains("gpt-4o-mini"));
+    for width in [40, 80] {
+        let narrow = text::render(&report, text::Style { width, bold: false });
+        let fits = |line: &str| unicode_width::UnicodeWidthStr::width(line) <= width;
+        assert!(narrow.lines().all(fits), "{narrow}");
+    }
+}
+
+#[test]
+fn a_report_says_why_it_has_no_calibration() {
+    let report = report(vec![asking(1, "q1", true)], |_| {});
+    assert!(report.calibration.is_empty());
+    let shown = text::render(&report, text::Style::default());
+    assert!(
+        shown.contains("No calibration: no counted reply"),
+        "{shown}"
+    );
+    assert!(!shown.lines().any(|line| line == "Calibration"));
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use unicode_width::UnicodeWidthStr;
 
 use crate::domain::report::grid::{self, Line};
-use crate::domain::report::{NoteRow, OutcomeRow, Panel, Report, plain};
+use crate::domain::report::reliability::{self, Sheet};
+use crate::domain::report::{Calibration, NoteRow, OutcomeRow, Panel, Report, plain};
 use crate::domain::text::clean;
 
 /// Width of the column of names.
@@ -66,6 +67,7 @@ pub fn render(report: &Report, style: Style) -> String {
             out.panel(panel);
         }
     }
+    out.calibration(&report.calibration);
     out.outcomes(&report.outcomes);
     out.notes(&report.notes);
     out.text
@@ -158,6 +160,45 @@ impl Writer {
             "{}{cells}",
             left(&format!("  {}", line.name), NAMES)
         ));
+    }
+
+    fn calibration(&mut self, rows: &[Calibration]) {
+        let sheets = reliability::sheets(rows);
+        if sheets.is_empty() {
+            return;
+        }
+        self.line("");
+        self.heading(reliability::TITLE);
+        self.wrapped("", reliability::CAPTION);
+        for sheet in &sheets {
+            self.line("");
+            self.wrapped("", &sheet.title);
+            self.sheet(sheet);
+        }
+    }
+
+    /// As many columns of numbers side by side as the width allows; long names on lines of their own.
+    fn sheet(&mut self, sheet: &Sheet) {
+        let head: Vec<String> = sheet.head.iter().map(|name| (*name).to_owned()).collect();
+        let rows = || std::iter::once(&head).chain(&sheet.rows);
+        let widest = rows()
+            .flat_map(|row| row.iter().skip(1))
+            .map(|cell| cell.width());
+        let column = widest.max().unwrap_or(1) + 1;
+        let at_once = (self.style.width.saturating_sub(NAMES) / column).max(1);
+        for first in (1..head.len()).step_by(at_once) {
+            let last = (first + at_once).min(head.len());
+            for row in rows() {
+                let cells = row.get(first..last).unwrap_or_default();
+                let numbers: String = cells.iter().map(|cell| right(cell, column)).collect();
+                let mut name = one_line(row.first().map_or("", String::as_str));
+                if name.width() >= NAMES {
+                    self.wrapped("", &name);
+                    name.clear();
+                }
+                self.line(&format!("{}{numbers}", left(&name, NAMES)));
+            }
+        }
     }
 
     fn outcomes(&mut self, rows: &[OutcomeRow]) {

@@ -24,11 +24,16 @@ pub struct Tally {
 impl Tally {
     /// Adds an instance.
     pub fn add(&mut self, scores: &Scores) {
-        *self.outcomes.entry(scores.outcome).or_default() += 1;
-        if !scores.outcome.is_reply() {
+        self.add_counts(scores.outcome, &scores.counts);
+    }
+
+    /// Adds an instance of which only outcome and counts are known.
+    pub fn add_counts(&mut self, outcome: Outcome, counts: &BTreeMap<Metric, Ratio>) {
+        *self.outcomes.entry(outcome).or_default() += 1;
+        if !outcome.is_reply() {
             return;
         }
-        for (metric, ratio) in &scores.counts {
+        for (metric, ratio) in counts {
             self.pooled.entry(*metric).or_default().add(*ratio);
             let mean = self.per_question.entry(*metric).or_default();
             if let Some(rate) = ratio.value() {

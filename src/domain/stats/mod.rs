@@ -2,12 +2,14 @@
 
 mod bootstrap;
 mod holm;
+mod kappa;
 mod mcnemar;
 mod power;
 mod wilson;
 
 pub use bootstrap::{ClusterPair, PairedSpread, Resampling, Spread, paired, pooled};
 pub use holm::holm;
+pub use kappa::{Agreement, cohen, fleiss};
 pub use mcnemar::mcnemar_exact;
 pub use power::{detectable_difference, detectable_from_error};
 pub use wilson::wilson;

@@ -25,17 +25,24 @@ pub(super) struct Received {
     pub(super) reasoning: String,
 }
 
+impl Received {
+    /// Adds a delta.
+    pub(super) fn take(&mut self, delta: &Delta) {
+        match delta {
+            Delta::Text(text) => self.text.push_str(text),
+            Delta::Reasoning(text) => self.reasoning.push_str(text),
+            Delta::Restart => *self = Received::default(),
+            Delta::Status(_) | Delta::Retry { .. } => {}
+        }
+    }
+}
+
 impl Merger {
     /// Takes a delta.
     pub(super) fn push(&self, delta: Delta) {
         {
             let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
-            match &delta {
-                Delta::Text(text) => received.text.push_str(text),
-                Delta::Reasoning(text) => received.reasoning.push_str(text),
-                Delta::Restart => *received = Received::default(),
-                Delta::Status(_) | Delta::Retry { .. } => {}
-            }
+            received.take(&delta);
         }
         self.with(|queue| merge(queue, delta));
         self.arrived.notify_one();

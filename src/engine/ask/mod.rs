@@ -1,7 +1,7 @@
 //! Asking a model one instance: streams, reads, scores, stores.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -11,13 +11,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::data::store::{ReplyRecord, Store};
-use crate::engine::ask::merge::Merger;
+use crate::engine::ask::merge::{Merger, Received};
 use crate::engine::instance::Instance;
 use crate::engine::job::JobId;
-use crate::model::{ChatModel, ChatRequest, FailureKind, ModelError, Reply, Sampling};
+use crate::model::{ChatModel, ChatRequest, Delta, FailureKind, ModelError, Reply, Sampling};
 
 pub use record::{identity_of, result_of};
-pub(super) use record::{keep, now, record, to_value};
+pub(super) use record::{keep, now, record, request_key, to_value};
 
 mod merge;
 mod record;
@@ -111,22 +111,68 @@ pub async fn ask(
     cancel: &CancellationToken,
     on_event: &mut (dyn FnMut(AskEvent) -> Result<(), AskEvent> + Send),
 ) -> Result<Box<ReplyRecord>, String> {
-    let chat = ChatRequest {
-        prompt: request.instance.prompt.clone(),
-        form: request.instance.shape.clone().into(),
-        sampling: request.sampling.clone(),
-    };
+    let chat = request.chat();
     let merger = Merger::default();
     let result = stream(request.model.as_ref(), &chat, cancel, &merger, on_event).await;
+    let kept = keep_result(request, result).await;
+    // The record is safe; now whoever watches gets the rest.
+    while !merger.flush(on_event) {
+        tokio::time::sleep(BATCH).await;
+    }
+    kept
+}
+
+/// [`ask`] where nobody watches: pieces of the reply are gathered and not sent on, which at thousands of them a
+/// second is most of the work.
+///
+/// # Errors
+/// As [`ask`].
+pub(super) async fn ask_unseen(
+    request: AskRequest,
+    cancel: &CancellationToken,
+) -> Result<Box<ReplyRecord>, String> {
+    let chat = request.chat();
+    let received = Mutex::new(Received::default());
+    let mut push = |delta: Delta| {
+        received
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take(&delta);
+    };
+    let call = AssertUnwindSafe(async { request.model.reply(&chat, cancel, &mut push).await })
+        .catch_unwind();
+    let result = tokio::select! {
+        biased;
+        ended = call => ended.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))),
+        () = overdue(cancel) => {
+            let received = received.lock().unwrap_or_else(PoisonError::into_inner);
+            let_go(received.clone())
+        }
+    };
+    keep_result(request, result).await
+}
+
+impl AskRequest {
+    /// What the model gets.
+    fn chat(&self) -> ChatRequest {
+        ChatRequest {
+            prompt: self.instance.prompt.clone(),
+            form: self.instance.shape.clone().into(),
+            sampling: self.sampling.clone(),
+        }
+    }
+}
+
+/// Reads, scores and stores what came, where that may take its time.
+async fn keep_result(
+    request: AskRequest,
+    result: Result<Reply, ModelError>,
+) -> Result<Box<ReplyRecord>, String> {
     let kept = tokio::task::spawn_blocking(move || {
         let record = record::record(&request, &result);
         record::keep(request.store.as_ref(), record)
     })
     .await;
-    // The record is safe; now whoever watches gets the rest.
-    while !merger.flush(on_event) {
-        tokio::time::sleep(BATCH).await;
-    }
     match kept {
         Ok(kept) => kept.map(Box::new),
         Err(error) => match error.try_into_panic() {
@@ -152,10 +198,7 @@ async fn stream(
     let call =
         AssertUnwindSafe(async { model.reply(chat, cancel, &mut push).await }).catch_unwind();
     tokio::pin!(call);
-    let overdue = async {
-        cancel.cancelled().await;
-        tokio::time::sleep(GRACE).await;
-    };
+    let overdue = overdue(cancel);
     tokio::pin!(overdue);
     let mut next_batch = Instant::now();
     let mut all_sent = true;
@@ -169,7 +212,7 @@ async fn stream(
         tokio::select! {
             biased;
             ended = &mut call => return ended.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))),
-            () = &mut overdue => return let_go(merger),
+            () = &mut overdue => return let_go(merger.received()),
             () = batch => {
                 all_sent = merger.flush(on_event);
                 next_batch = Instant::now() + BATCH;
@@ -178,9 +221,14 @@ async fn stream(
     }
 }
 
+/// Ends when a model has had its time to stop after it was told to.
+async fn overdue(cancel: &CancellationToken) {
+    cancel.cancelled().await;
+    tokio::time::sleep(GRACE).await;
+}
+
 /// The end of a model that did not stop when it was told to: what has come is kept.
-fn let_go(merger: &Merger) -> Result<Reply, ModelError> {
-    let received = merger.received();
+fn let_go(received: Received) -> Result<Reply, ModelError> {
     if received.text.is_empty() && received.reasoning.is_empty() {
         return Err(ModelError::new(
             FailureKind::Cancelled,

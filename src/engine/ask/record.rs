@@ -1,12 +1,14 @@
 //! From a reply to its record and back.
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use crate::data::store::{ReplyRecord, Store, StoreError, save_beside};
 use crate::domain::answer::parse;
 use crate::domain::score::score;
+use crate::domain::text::hex;
 use crate::engine::ask::AskRequest;
-use crate::model::{ModelError, ModelIdentity, Reply};
+use crate::model::{ChatModel, ChatRequest, ModelError, ModelIdentity, Reply};
 
 /// The record of an asking: read and scored where a reply came.
 pub(in crate::engine) fn record(
@@ -43,7 +45,18 @@ pub(in crate::engine) fn record(
         parsed,
         scores,
         created_at: now(),
+        request: request_key(request.model.as_ref(), &request.chat()),
+        origin: None,
     }
+}
+
+/// The hash of a request by which its reply is found again; `None` where none may stand for another.
+pub(in crate::engine) fn request_key(
+    model: &dyn ChatModel,
+    request: &ChatRequest,
+) -> Option<String> {
+    let identity = model.identify(request)?;
+    Some(hex(&Sha256::digest(identity.to_string())))
 }
 
 /// The time in UTC, RFC 3339, to the millisecond.

@@ -41,6 +41,12 @@ impl Book {
             .insert((judgement.reply, judgement.sub), (judgement.given, verdict));
     }
 
+    /// Answers that need not be judged again.
+    pub(super) fn settled(&self) -> usize {
+        let settled = |(_, verdict): &&(String, Verdict)| *verdict != Verdict::Failed;
+        self.by_sub.values().filter(settled).count()
+    }
+
     /// What was said of this answer; nothing where another one was judged.
     pub(super) fn verdict(&self, reply: i64, sub: usize, given: &str) -> Option<Verdict> {
         let (judged, verdict) = self.by_sub.get(&(reply, sub))?;

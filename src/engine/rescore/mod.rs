@@ -61,7 +61,15 @@ pub struct JudgeCounts {
     pub score: Ratio,
 }
 
-/// Reads and scores every reply of a run again and writes what changed back, all or nothing.
+/// How many sub-answers of a run a judge has judged, those included whose judgement can't be read.
+///
+/// # Errors
+/// [`StoreError`] when the store can't be read.
+pub fn judged_answers(store: &Store, run: &str, judge: &str) -> Result<usize, StoreError> {
+    Ok(Book::of_run(store, run, judge)?.settled())
+}
+
+/// Reads and scores every reply of a run again, on all cores, and writes what changed back, all or nothing.
 ///
 /// `judge` puts in the scores that this judge model gave; without it every reply keeps the judge whose
 /// scores it has. A judgement counts only as long as the answer that was judged is still the one read.
@@ -78,13 +86,45 @@ pub fn rescore(store: &Store, run: &str, judge: Option<&str>) -> Result<Rescored
         let book = Book::of_run(store, run, &name)?;
         books.insert(name, book);
     }
-    let mut done = Rescored::default();
-    let rewritten = store.rewrite_run(run, &mut |record| {
-        rescore_record(record, judge, &books, &mut done)
+    let (rewritten, parts) = store.rewrite_run(run, Rescored::default, |done, record| {
+        rescore_record(record, judge, &books, done)
     })?;
+    let mut done = Rescored::default();
+    for part in parts {
+        done.merge(part);
+    }
     done.changed = rewritten.changed;
     done.broken += rewritten.broken;
     Ok(done)
+}
+
+impl Rescored {
+    /// Adds what was done of another part of the run.
+    fn merge(&mut self, part: Rescored) {
+        self.records += part.records;
+        self.scored += part.scored;
+        self.failed_calls += part.failed_calls;
+        self.broken += part.broken;
+        self.changed += part.changed;
+        self.changed_outcome += part.changed_outcome;
+        self.changed_answer += part.changed_answer;
+        self.before.add(part.before);
+        self.after.add(part.after);
+        for (judge, counts) in part.judges {
+            self.judges.entry(judge).or_default().merge(counts);
+        }
+    }
+}
+
+impl JudgeCounts {
+    fn merge(&mut self, part: JudgeCounts) {
+        self.judged += part.judged;
+        self.skipped += part.skipped;
+        self.invalid += part.invalid;
+        self.failed += part.failed;
+        self.pending += part.pending;
+        self.score.add(part.score);
+    }
 }
 
 /// Brings a record up to date; gives whether anything changed.
@@ -170,6 +210,9 @@ fn note_changes(
     scores: Scores,
     done: &mut Rescored,
 ) -> bool {
+    if record.parsed.as_ref() == Some(&parsed) && record.scores.as_ref() == Some(&scores) {
+        return false;
+    }
     let as_stored = (through_json(&Some(&parsed)), through_json(&Some(&scores)));
     if as_stored == (through_json(&record.parsed), through_json(&record.scores)) {
         return false;

@@ -100,6 +100,8 @@ fn record(question: &str, raw: &str) -> ReplyRecord {
         parsed: None,
         scores: None,
         created_at: "2026-11-29T10:00:00Z".into(),
+        request: None,
+        origin: None,
     }
 }
 
@@ -260,17 +262,21 @@ fn wrong_stored_readings_are_put_right() {
     let Place { _dir, store } = place();
     rescore(&store, "night", None).unwrap();
     store
-        .rewrite_run("night", &mut |record| {
-            let Some(parsed) = record.parsed.as_mut() else {
-                return false;
-            };
-            parsed.answer = Some('B');
-            let scores = record.scores.as_mut().unwrap();
-            scores
-                .counts
-                .insert(Metric::MainAccuracy, Ratio { num: 0.0, den: 1.0 });
-            true
-        })
+        .rewrite_run(
+            "night",
+            || (),
+            |(), record| {
+                let Some(parsed) = record.parsed.as_mut() else {
+                    return false;
+                };
+                parsed.answer = Some('B');
+                let scores = record.scores.as_mut().unwrap();
+                scores
+                    .counts
+                    .insert(Metric::MainAccuracy, Ratio { num: 0.0, den: 1.0 });
+                true
+            },
+        )
         .unwrap();
     let done = rescore(&store, "night", None).unwrap();
     // q2's answer was B anyway, and its accuracy 0 of 1.

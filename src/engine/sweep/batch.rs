@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -16,12 +17,12 @@ use crate::data::output;
 use crate::data::store::Store;
 use crate::domain::plain::json_reason;
 use crate::domain::plan::is_counted_reply;
-use crate::domain::text::short;
-use crate::engine::ask::{AskRequest, keep, record};
+use crate::domain::text::{hex, short};
+use crate::engine::ask::{keep, record};
 use crate::engine::instance::Instance;
 use crate::engine::survey::Place;
 use crate::engine::sweep::Sweep;
-use crate::model::{BatchModel, ChatRequest};
+use crate::model::BatchModel;
 use crate::source::{self, Line, Lines};
 
 /// Requests and bytes of one file at most: what OpenAI accepts (50,000 and 200 MB), with a margin.
@@ -120,7 +121,7 @@ fn fill(
             rest.next();
             continue;
         };
-        let line = model.line(&custom_id(sweep, &instance), &request(sweep, &instance));
+        let line = model.line(&custom_id(sweep, &instance), &sweep.request(&instance));
         let line = format!("{line}\n");
         let full = requests == MOST_REQUESTS || bytes + line.len() > MOST_BYTES;
         if full && requests > 0 {
@@ -146,14 +147,6 @@ fn composed(sweep: &Sweep, place: Place) -> Result<Option<Instance>, String> {
     Ok(instance.filter(fits))
 }
 
-fn request(sweep: &Sweep, instance: &Instance) -> ChatRequest {
-    ChatRequest {
-        prompt: instance.prompt.clone(),
-        form: instance.shape.clone().into(),
-        sampling: sweep.sampling.clone(),
-    }
-}
-
 /// The id of a request: made from dataset, question, condition, model, sampling and prompt. 39 characters.
 fn custom_id(sweep: &Sweep, instance: &Instance) -> String {
     let mut hasher = Sha256::new();
@@ -172,12 +165,7 @@ fn custom_id(sweep: &Sweep, instance: &Instance) -> String {
         hasher.update(part.as_bytes());
     }
     let digest = hasher.finalize();
-    let hex: String = digest
-        .iter()
-        .take(15)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    format!("medrgb-1-{hex}")
+    format!("medrgb-1-{}", hex(&digest[..15]))
 }
 
 /// Reads output and error files of the provider and stores the replies in the sweep's run. `places` are all
@@ -256,17 +244,7 @@ fn stored(
         return Ok(false);
     };
     let result = model.reply_of_line(answer);
-    let request = AskRequest {
-        instance,
-        dataset: (
-            sweep.dataset.name.clone(),
-            sweep.dataset.fingerprint.clone(),
-        ),
-        model: std::sync::Arc::clone(&sweep.model),
-        sampling: sweep.sampling.clone(),
-        run: sweep.run.clone(),
-        store: None,
-    };
+    let request = sweep.ask_request(instance, Arc::clone(&sweep.model), None);
     let record = keep(Some(store), record(&request, &result))?;
     let outcome = record.parsed.as_ref().map(|parsed| parsed.outcome);
     match (is_counted_reply(outcome), outcome) {

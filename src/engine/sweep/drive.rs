@@ -10,15 +10,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::data::store::{ReplyRecord, Store};
 use crate::domain::plan::is_counted_reply;
-use crate::engine::ask::{AskRequest, ask};
-use crate::engine::instance::Instance;
+use crate::engine::ask::ask_unseen;
 use crate::engine::survey::Place;
 use crate::engine::sweep::Sweep;
+use crate::engine::sweep::ahead::{Next, compose_ahead};
 use crate::engine::sweep::limiter::{Limiter, Permit};
 use crate::engine::sweep::pace::Pace;
 use crate::engine::sweep::slot::{Retries, Slot};
 use crate::model::FailureKind;
-use crate::model::tokens::estimate_prompt;
 
 /// Replies that may wait to be stored beyond the calls under way, and eight for each call at most: storing that
 /// falls behind must slow down asking, or memory would fill and failures in a row would be seen too late.
@@ -144,48 +143,50 @@ struct Driver<'a> {
     started: Instant,
 }
 
-/// What is asked next.
-struct Next {
-    instance: Instance,
-    /// Predicted tokens of the prompt and the most of the reply.
-    tokens: u64,
-}
-
 impl Driver<'_> {
     async fn run(&mut self, todo: &[Place], on_progress: &mut (dyn FnMut(&Progress) + Send)) {
-        let mut waiting = todo.iter();
-        let mut next = self.compose(&mut waiting);
+        let mut ahead = compose_ahead(self.sweep, todo);
+        let mut next: Option<Next> = None;
+        let mut is_last = false;
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let ceiling = self.sweep.ceiling();
         let most_tasks = ceiling + MOST_WAITING.min(8 * ceiling);
         loop {
             if self.stopped.is_some() {
-                next = None;
+                (next, is_last) = (None, true);
             }
-            if next.is_none() && self.tasks.is_empty() {
+            if next.is_none() && is_last && self.tasks.is_empty() {
                 return;
             }
             let now = Instant::now();
             let ready = next
                 .as_ref()
                 .map_or(now, |next| self.pace.ready(next.tokens, now));
+            // A call that has ended made room before it is looked at here: filling that comes first.
             tokio::select! {
                 biased;
-                () = self.control.stop.cancelled(), if next.is_some() => {
+                () = self.control.stop.cancelled(), if !is_last || next.is_some() => {
                     self.stopped = Some(Stopped::ByUser);
                 }
-                Some(ended) = self.tasks.join_next() => {
-                    self.take(ended);
-                    self.observe();
-                    on_progress(&self.progress);
-                }
+                composed = ahead.recv(), if next.is_none() && !is_last => match composed {
+                    Some(Ok(composed)) => next = Some(composed),
+                    Some(Err(why)) => self.stopped = Some(Stopped::GivenUp(why)),
+                    None => is_last = true,
+                },
                 () = tokio::time::sleep_until(ready), if next.is_some() && ready > now => {}
                 permit = self.limiter.acquire(), if next.is_some() && ready <= now && self.tasks.len() < most_tasks => {
                     if let Some(next) = next.take() {
                         self.start(next, permit);
                     }
-                    next = self.compose(&mut waiting);
+                }
+                Some(ended) = self.tasks.join_next() => {
+                    self.take(ended);
+                    while let Some(ended) = self.tasks.try_join_next() {
+                        self.take(ended);
+                    }
+                    self.observe();
+                    on_progress(&self.progress);
                 }
                 _ = tick.tick() => {
                     self.observe();
@@ -195,47 +196,17 @@ impl Driver<'_> {
         }
     }
 
-    /// Composes what is asked next; `None` at the end, or where a template breaks.
-    fn compose(&mut self, waiting: &mut std::slice::Iter<'_, Place>) -> Option<Next> {
-        // All could be composed when the sweep was planned, and composing is a pure function.
-        let instance = loop {
-            match self.sweep.space().instance(*waiting.next()?) {
-                Ok(Some(instance)) => break instance,
-                Ok(None) => continue,
-                Err(error) => {
-                    self.stopped = Some(Stopped::GivenUp(error.to_string()));
-                    return None;
-                }
-            }
-        };
-        let most = u64::from(self.sweep.sampling.max_tokens);
-        Some(Next {
-            tokens: estimate_prompt(&instance.prompt) + most,
-            instance,
-        })
-    }
-
     /// Starts a call.
     fn start(&mut self, next: Next, permit: Permit) {
         self.pace.take(next.tokens, Instant::now());
-        let request = AskRequest {
-            instance: next.instance,
-            dataset: (
-                self.sweep.dataset.name.clone(),
-                self.sweep.dataset.fingerprint.clone(),
-            ),
-            model: Arc::new(Slot::new(
-                Arc::clone(&self.sweep.model),
-                permit,
-                self.retries.clone(),
-            )),
-            sampling: self.sweep.sampling.clone(),
-            run: self.sweep.run.clone(),
-            store: Some(self.store.clone()),
-        };
+        let model = Slot::new(Arc::clone(&self.sweep.model), permit, self.retries.clone());
+        let store = Some(self.store.clone());
+        let request = self
+            .sweep
+            .ask_request(next.instance, Arc::new(model), store);
         let cancel = self.control.now.clone();
         self.tasks
-            .spawn(async move { ask(request, &cancel, &mut |_| Ok(())).await });
+            .spawn(async move { ask_unseen(request, &cancel).await });
         let (in_flight, _) = self.limiter.now();
         self.progress.most_in_flight = self.progress.most_in_flight.max(in_flight);
     }

@@ -8,9 +8,10 @@ use tokio::sync::Notify;
 /// The most calls at the start, whatever the ceiling.
 const START: usize = 32;
 
-/// The limit of one endpoint. Until the server is overloaded for the first time every success raises it by
-/// one (so it doubles with each round of calls); from then on it rises by one per round. An overload halves
-/// it, but only once for all calls that were under way at the last halving.
+/// The limit of one endpoint. Until the server is overloaded for the first time every call that it accepts raises
+/// it by one (so it doubles with each round of calls); from then on it rises by one per round. It never rises far
+/// above what was really under way, which alone says what the server can bear. An overload halves it, but only
+/// once for all calls that were under way at the last halving.
 #[derive(Debug)]
 pub(super) struct Limiter {
     state: Mutex<State>,
@@ -22,6 +23,8 @@ struct State {
     ceiling: f64,
     limit: f64,
     in_flight: usize,
+    /// The most calls that were under way since the last cut.
+    peak: usize,
     last_cut: Option<Instant>,
 }
 
@@ -40,6 +43,7 @@ impl Limiter {
                 ceiling: ceiling as f64,
                 limit: ceiling.min(START) as f64,
                 in_flight: 0,
+                peak: 0,
                 last_cut: None,
             }),
             freed: Notify::new(),
@@ -60,6 +64,7 @@ impl Limiter {
         let mut state = self.state();
         if (state.in_flight as f64) < state.limit.floor() {
             state.in_flight += 1;
+            state.peak = state.peak.max(state.in_flight);
             return Some(Permit {
                 limiter: Arc::clone(self),
             });
@@ -75,14 +80,16 @@ impl Limiter {
 
     fn succeeded(&self) {
         let mut state = self.state();
-        // A limit that is not used says nothing about what the server can bear.
-        if (state.in_flight as f64) < state.limit.floor() {
+        let peak = state.peak as f64;
+        // Calls that began together end together, before others could take their places: counting what is under
+        // way at this moment would take a used limit for an unused one.
+        let (step, is_used) = match state.last_cut {
+            None => (1.0, state.limit < 2.0 * peak),
+            Some(_) => (1.0 / state.limit, state.limit.floor() <= peak),
+        };
+        if !is_used {
             return;
         }
-        let step = match state.last_cut {
-            None => 1.0,
-            Some(_) => 1.0 / state.limit,
-        };
         state.limit = (state.limit + step).min(state.ceiling);
         drop(state);
         self.freed.notify_one();
@@ -94,6 +101,7 @@ impl Limiter {
             return;
         }
         state.limit = (state.limit / 2.0).floor().max(1.0);
+        state.peak = state.limit as usize;
         state.last_cut = Some(now);
     }
 
@@ -104,7 +112,7 @@ impl Limiter {
 }
 
 impl Permit {
-    /// The call gave a reply.
+    /// The server has begun to reply.
     pub(super) fn succeeded(&self) {
         self.limiter.succeeded();
     }
@@ -183,6 +191,27 @@ mod tests {
             limiter.overloaded(later(cut), later(cut));
         }
         assert_eq!(limiter.now().1, 1);
+    }
+
+    #[test]
+    fn calls_that_end_together_raise_the_limit_as_others_do() {
+        let limiter = Limiter::new(200);
+        let mut held = Vec::new();
+        for expected in [64, 128, 200] {
+            fill(&limiter, &mut held);
+            for permit in std::mem::take(&mut held) {
+                permit.succeeded();
+            }
+            assert_eq!(limiter.now(), (0, expected));
+        }
+        // After a cut it rises by one per round, and no further than one above what was really under way.
+        let now = Instant::now();
+        limiter.overloaded(now, now);
+        fill(&limiter, &mut held);
+        for _ in 0..10 {
+            held.iter().for_each(Permit::succeeded);
+        }
+        assert_eq!(limiter.now(), (100, 101));
     }
 
     #[test]

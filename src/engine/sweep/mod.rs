@@ -1,7 +1,7 @@
 //! Sweeps: asking a model every instance of a grid, into a run of the store.
 //!
 //! [`plan`] finds out what is to be asked and what the run holds already, [`drive`] asks it, [`summarise`]
-//! reads the run's figures back from the store. [`write_batch`] and [`read_batch`] go by the provider's files
+//! reads the run's figures back from the store. [`reuse`] takes over what was asked before. [`write_batch`] and [`read_batch`] go by the provider's files
 //! instead of by calls. A run belongs to one dataset, model and sampling unless the
 //! user says otherwise, and to one process at a time (see [`crate::data::store::RunLock`]).
 
@@ -10,24 +10,29 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::data::dataset::Dataset;
-use crate::data::store::RunEntry;
+use crate::data::store::{RunEntry, Store};
 use crate::domain::context::Condition;
 use crate::domain::prompt::Templates;
+use crate::engine::ask::AskRequest;
+use crate::engine::instance::Instance;
 use crate::engine::survey::{Room, Space};
-use crate::model::{BackendKind, ChatModel, Sampling};
+use crate::model::{BackendKind, ChatModel, ChatRequest, Sampling};
 
 pub use batch::{BatchFile, BatchRead, read as read_batch, write as write_batch};
 pub use drive::{Control, Ended, Progress, Stopped, drive};
 pub use pace::Limits;
 pub use plan::{Plan, PlannedCondition, plan};
+pub use reuse::{Reused, reuse};
 pub use summary::{ConditionSummary, Summary, summarise};
 
+mod ahead;
 mod batch;
 mod drive;
 mod held;
 mod limiter;
 mod pace;
 mod plan;
+mod reuse;
 mod slot;
 mod summary;
 
@@ -57,6 +62,8 @@ pub struct Sweep {
     pub only_failed: bool,
     /// Whether the run may hold replies of another dataset, model or sampling too.
     pub append: bool,
+    /// Whether finished replies to the same requests are taken over from other runs of the store.
+    pub reuse: bool,
 }
 
 impl Sweep {
@@ -86,6 +93,32 @@ impl Sweep {
         }
     }
 
+    /// What is asked of the model for an instance.
+    fn request(&self, instance: &Instance) -> ChatRequest {
+        ChatRequest {
+            prompt: instance.prompt.clone(),
+            form: instance.shape.clone().into(),
+            sampling: self.sampling.clone(),
+        }
+    }
+
+    /// What asking an instance needs; `model` stands for the sweep's own.
+    fn ask_request(
+        &self,
+        instance: Instance,
+        model: Arc<dyn ChatModel>,
+        store: Option<Store>,
+    ) -> AskRequest {
+        AskRequest {
+            instance,
+            dataset: (self.dataset.name.clone(), self.dataset.fingerprint.clone()),
+            model,
+            sampling: self.sampling.clone(),
+            run: self.run.clone(),
+            store,
+        }
+    }
+
     /// The sampling settings as records hold them.
     fn sampling_value(&self) -> serde_json::Value {
         // A plain structure, which can always be written.
@@ -106,14 +139,15 @@ impl Sweep {
             "sampling": self.sampling,
             "questions": self.space().question_count(),
             "concurrency": self.ceiling(),
+            "reuse": self.reuse,
             "conditions": self.conditions,
         })
     }
 
     /// Whether a record is of this dataset, model and sampling.
     fn is_ours(&self, entry: &RunEntry, sampling: &serde_json::Value) -> bool {
-        entry.dataset_fingerprint == self.dataset.fingerprint
-            && entry.model_name == self.model.identity().name
-            && entry.sampling == *sampling
+        *entry.dataset_fingerprint == *self.dataset.fingerprint
+            && *entry.model_name == *self.model.identity().name
+            && *entry.sampling == *sampling
     }
 }

@@ -3,9 +3,12 @@
 use serde::Serialize;
 
 use crate::data::store::Store;
+use crate::engine::instance::Instance;
 use crate::engine::survey::{ConditionCounts, Place};
 use crate::engine::sweep::Sweep;
 use crate::engine::sweep::held::{Held, held};
+use crate::engine::sweep::reuse::is_known;
+use crate::model::tokens::estimate;
 
 /// A condition with what of it is done and what is to be asked.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -15,10 +18,17 @@ pub struct PlannedCondition {
     pub counts: ConditionCounts,
     /// Instances that the run holds a reply to.
     pub done: usize,
+    /// Instances whose reply will be taken over from another run.
+    pub to_reuse: usize,
     /// Instances that will be asked.
     pub to_ask: usize,
     /// Predicted prompt tokens of those that will be asked.
     pub tokens_to_ask: u64,
+    /// Sub-questions of all instances that have a reply or will get one.
+    pub sub_questions: usize,
+    /// Predicted tokens of these sub-questions with their true answers, those taken for the given ones too: what
+    /// a judge's prompts hold beside their frame.
+    pub sub_question_tokens: u64,
 }
 
 /// What a sweep will do.
@@ -26,7 +36,7 @@ pub struct PlannedCondition {
 pub struct Plan {
     /// The conditions in the sweep's order.
     pub conditions: Vec<PlannedCondition>,
-    /// What will be asked, in this order: questions in file order, all conditions of a question one after
+    /// What will be asked or taken over, in this order: questions in file order, all conditions of a question one after
     /// another, since their prompts have most in common.
     pub todo: Vec<Place>,
     /// Every instance that can be asked, in the same order.
@@ -46,6 +56,22 @@ impl Plan {
         self.sum(|condition| condition.done)
     }
 
+    /// Instances that will be asked.
+    pub fn to_ask(&self) -> usize {
+        self.sum(|condition| condition.to_ask)
+    }
+
+    /// Instances whose reply will be taken over from another run.
+    pub fn to_reuse(&self) -> usize {
+        self.sum(|condition| condition.to_reuse)
+    }
+
+    /// Sub-questions that a judge would look at, and their predicted tokens.
+    pub fn sub_questions(&self) -> (usize, u64) {
+        let tokens = self.conditions.iter().map(|c| c.sub_question_tokens).sum();
+        (self.sum(|condition| condition.sub_questions), tokens)
+    }
+
     /// Predicted prompt tokens of what will be asked; prompts that do not fit are never sent.
     pub fn tokens_to_ask(&self) -> u64 {
         self.conditions.iter().map(|c| c.tokens_to_ask).sum()
@@ -61,6 +87,8 @@ struct Part {
     conditions: Vec<PlannedCondition>,
     todo: Vec<Place>,
     all: Vec<Place>,
+    /// Why the store could not say what it holds.
+    fault: Option<String>,
 }
 
 /// Plans a sweep: composes every instance and looks up what the run in `store` holds. `progress` gets the
@@ -79,7 +107,9 @@ pub fn plan(
         conditions: sweep.conditions.iter().map(|c| nothing(*c)).collect(),
         todo: Vec::new(),
         all: Vec::new(),
+        fault: None,
     };
+    let to_search = store.filter(|_| sweep.reuse);
     let parts = sweep
         .space()
         .walk(
@@ -87,12 +117,33 @@ pub fn plan(
             |part, place, instance| {
                 let condition = &mut part.conditions[place.condition];
                 let tokens = condition.counts.add(instance, sweep.room());
-                if instance.is_some() {
-                    part.all.push(place);
+                let Some(instance) = instance else { return };
+                part.all.push(place);
+                let known = || match to_search {
+                    Some(store) => is_known(sweep, instance, store),
+                    None => Ok(false),
+                };
+                let decision = decide(sweep, &held, place, tokens);
+                if matches!(decision, Decision::Done | Decision::Ask) {
+                    count_sub_questions(condition, instance);
                 }
-                if instance.is_some() && decide(sweep, &held, place, tokens, condition) {
-                    part.todo.push(place);
+                match decision {
+                    Decision::Leave => return,
+                    Decision::Done => {
+                        condition.done += 1;
+                        return;
+                    }
+                    Decision::TooLong => condition.to_ask += 1,
+                    Decision::Ask => match known() {
+                        Ok(true) => condition.to_reuse += 1,
+                        Ok(false) => {
+                            condition.to_ask += 1;
+                            condition.tokens_to_ask += tokens;
+                        }
+                        Err(why) => part.fault = Some(why),
+                    },
                 }
+                part.todo.push(place);
             },
             progress,
         )
@@ -104,10 +155,16 @@ pub fn plan(
         notes: held.notes,
     };
     for part in parts {
+        if let Some(why) = part.fault {
+            return Err(why);
+        }
         for (sum, counted) in plan.conditions.iter_mut().zip(&part.conditions) {
             sum.counts.merge(&counted.counts);
             sum.done += counted.done;
+            sum.to_reuse += counted.to_reuse;
             sum.to_ask += counted.to_ask;
+            sum.sub_questions += counted.sub_questions;
+            sum.sub_question_tokens += counted.sub_question_tokens;
             sum.tokens_to_ask += counted.tokens_to_ask;
         }
         plan.todo.extend(part.todo);
@@ -120,32 +177,51 @@ fn nothing(condition: crate::domain::context::Condition) -> PlannedCondition {
     PlannedCondition {
         counts: ConditionCounts::new(condition),
         done: 0,
+        to_reuse: 0,
         to_ask: 0,
         tokens_to_ask: 0,
+        sub_questions: 0,
+        sub_question_tokens: 0,
     }
 }
 
-/// Whether an instance is to be asked. One that does not fit the window is "asked" once, which makes no call
-/// but a record; afterwards it is left alone as long as it does not fit.
-fn decide(
-    sweep: &Sweep,
-    held: &Held,
-    place: Place,
-    tokens: u64,
-    condition: &mut PlannedCondition,
-) -> bool {
+/// What is to be done with an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Decision {
+    /// The run holds its reply.
+    Done,
+    /// It is asked, unless its reply can be taken over.
+    Ask,
+    /// It is "asked" once, which makes no call but a record that says that it does not fit.
+    TooLong,
+    /// Nothing.
+    Leave,
+}
+
+/// What is to be done with an instance. One that does not fit the window is left alone once that is on record, as
+/// long as it does not fit.
+fn decide(sweep: &Sweep, held: &Held, place: Place, tokens: u64) -> Decision {
     if held.done.contains(&place) {
-        condition.done += 1;
-        return false;
+        return Decision::Done;
     }
     let fits = sweep.room().fits(tokens);
     if !fits && held.overflow.contains(&place) {
-        return false;
+        return Decision::Leave;
     }
     if sweep.only_failed && !held.failed.contains(&place) {
-        return false;
+        return Decision::Leave;
     }
-    condition.to_ask += 1;
-    condition.tokens_to_ask += if fits { tokens } else { 0 };
-    true
+    match fits {
+        true => Decision::Ask,
+        false => Decision::TooLong,
+    }
+}
+
+fn count_sub_questions(condition: &mut PlannedCondition, instance: &Instance) {
+    let subs = &instance.context.sub_questions;
+    condition.sub_questions += subs.len();
+    condition.sub_question_tokens += subs
+        .iter()
+        .map(|sub| estimate(&sub.question) + 2 * estimate(&sub.answer))
+        .sum::<u64>();
 }

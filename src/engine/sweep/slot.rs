@@ -64,6 +64,7 @@ impl Slot {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         let mut began = Instant::now();
+        let mut accepted = false;
         let mut watch = |delta: Delta| {
             if let Delta::Retry { kind, status } = delta {
                 self.retries.add(kind);
@@ -71,12 +72,19 @@ impl Slot {
                     permit.overloaded(began);
                 }
                 began = Instant::now();
+                accepted = false;
+            } else if matches!(delta, Delta::Text(_) | Delta::Reasoning(_)) && !accepted {
+                // A server that has begun to reply bears the load; long replies must not delay saying so.
+                accepted = true;
+                if let Some(permit) = &permit {
+                    permit.succeeded();
+                }
             }
             on_delta(delta);
         };
         let result = self.model.reply(request, cancel, &mut watch).await;
         match (&result, &permit) {
-            (Ok(_), Some(permit)) => permit.succeeded(),
+            (Ok(_), Some(permit)) if !accepted => permit.succeeded(),
             (Err(error), Some(permit)) if is_overload(error.kind, error.status) => {
                 permit.overloaded(began);
             }
@@ -89,6 +97,10 @@ impl Slot {
 impl ChatModel for Slot {
     fn identity(&self) -> &ModelIdentity {
         self.model.identity()
+    }
+
+    fn identify(&self, request: &ChatRequest) -> Option<serde_json::Value> {
+        self.model.identify(request)
     }
 
     fn reply<'a>(

@@ -1,14 +1,14 @@
 //! The figures of a sweep, read back from the store: only what is on disk counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use crate::data::store::{Store, StoreError};
+use crate::data::store::{EntryScores, RunEntry, Store, StoreError};
 use crate::domain::answer::Outcome;
 use crate::domain::context::Condition;
-use crate::domain::plan::is_counted_reply;
 use crate::domain::score::{Metric, Tally};
+use crate::engine::survey::Place;
 use crate::engine::sweep::held::counted_entries;
 use crate::engine::sweep::{Plan, Sweep};
 
@@ -74,20 +74,18 @@ impl Summary {
 /// [`StoreError`] when the store can't be read.
 pub fn summarise(sweep: &Sweep, plan: &Plan, store: &Store) -> Result<Summary, StoreError> {
     let mut parts: Vec<Part> = plan.conditions.iter().map(|_| Part::default()).collect();
-    for (place, entry) in counted_entries(sweep, store.entries_of_run(&sweep.run)?) {
-        let part = &mut parts[place.condition];
-        let scored = store.scores_of(entry.id)?;
-        match scored {
-            Some((Some(scores), short)) if is_counted_reply(entry.reply_outcome()) => {
-                part.tally.add(&scores);
-                part.short += usize::from(short);
-            }
-            _ => {
-                part.tally.add_failed();
-                *part.unavailable_kinds.entry(entry.outcome).or_default() += 1;
-            }
+    let mut counted: HashMap<i64, (Place, RunEntry)> =
+        counted_entries(sweep, store.entries_of_run(&sweep.run)?)
+            .into_iter()
+            .map(|(place, entry)| (entry.id, (place, entry)))
+            .collect();
+    store.visit_scores(&sweep.run, &mut |scores| {
+        if let Some((place, entry)) = counted.remove(&scores.id)
+            && let Some(part) = parts.get_mut(place.condition)
+        {
+            part.add(&entry, &scores);
         }
-    }
+    })?;
     Ok(Summary {
         conditions: plan
             .conditions
@@ -106,6 +104,20 @@ struct Part {
 }
 
 impl Part {
+    fn add(&mut self, entry: &RunEntry, scores: &EntryScores) {
+        match entry.reply_outcome() {
+            Some(outcome) if outcome.is_reply() && !scores.counts.is_empty() => {
+                self.tally.add_counts(outcome, &scores.counts);
+                self.short += usize::from(scores.short);
+            }
+            _ => {
+                self.tally.add_failed();
+                let kind = entry.outcome.to_string();
+                *self.unavailable_kinds.entry(kind).or_default() += 1;
+            }
+        }
+    }
+
     fn finish(self, planned: &crate::engine::sweep::PlannedCondition) -> ConditionSummary {
         let tally = &self.tally;
         let n = tally.replies();

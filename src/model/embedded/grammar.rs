@@ -7,8 +7,8 @@
 
 use crate::domain::answer::ReplyShape;
 use crate::domain::context::Scenario;
-use crate::model::ReplyForm;
 use crate::model::schema::JUDGE_SCORES;
+use crate::model::{Field, FieldKind, ReplyForm};
 
 /// The answer offered in sufficiency beside the options.
 pub const INSUFFICIENT: &str = "insufficient information";
@@ -32,8 +32,10 @@ enum Segment {
 pub enum TextRole {
     /// `step_by_step_thinking` or a judge's `reasoning`: gets what is left of the budget.
     Reasoning,
-    /// The short answer to a sub-question.
+    /// The short answer to a sub-question, or another text of a few words.
     SubAnswer,
+    /// A sentence or two.
+    Sentence,
     /// The main question repeated.
     Question,
 }
@@ -50,6 +52,20 @@ impl Grammar {
         match form {
             ReplyForm::Instance(shape) => Grammar::new(shape),
             ReplyForm::Judgement => Grammar::judgement(),
+            ReplyForm::Fields(fields) => Grammar::fields(fields),
+        }
+    }
+
+    fn fields(fields: &[Field]) -> Grammar {
+        let mut build = Builder::default();
+        for (at, field) in fields.iter().enumerate() {
+            let before = if at == 0 { "{" } else { "," };
+            build.literal(&format!("{before}\"{}\":", escape(&field.name)));
+            build.field(&field.kind);
+        }
+        build.literal(if fields.is_empty() { "{}" } else { "}" });
+        Grammar {
+            segments: build.segments,
         }
     }
 
@@ -175,6 +191,38 @@ impl Builder {
 
     fn text(&mut self, role: TextRole) {
         self.segments.push(Segment::Text(role));
+    }
+
+    fn field(&mut self, kind: &FieldKind) {
+        let quoted = |build: &mut Builder, role| {
+            build.literal("\"");
+            build.text(role);
+            build.literal("\"");
+        };
+        match kind {
+            FieldKind::Short => quoted(self, TextRole::SubAnswer),
+            FieldKind::Sentence => quoted(self, TextRole::Sentence),
+            FieldKind::Long => quoted(self, TextRole::Reasoning),
+            FieldKind::Texts(count) => {
+                self.literal("[");
+                for at in 0..*count {
+                    self.literal(if at == 0 { "" } else { "," });
+                    quoted(self, TextRole::SubAnswer);
+                }
+                self.literal("]");
+            }
+            FieldKind::Choice(values) => {
+                self.literal("\"");
+                self.one_of(values.iter().map(|value| escape(value)).collect(), false);
+                self.literal("\"");
+            }
+            FieldKind::Labels(labels) => {
+                self.literal("[");
+                self.list(labels);
+                self.literal("]");
+            }
+            FieldKind::Edits => self.literal("[]"),
+        }
     }
 
     fn one_of(&mut self, values: Vec<String>, answer: bool) {
@@ -610,6 +658,35 @@ mod tests {
         for score in ["2", "0.", "0.55", "", "1.0"] {
             assert!(!grammar.matches(&format!(r#"{{"reasoning":"x","score":"{score}"}}"#)));
         }
+    }
+
+    #[test]
+    fn fields_come_in_order_and_in_their_kind() {
+        let grammar = Grammar::of(&ReplyForm::Fields(vec![
+            Field::new("topics", FieldKind::Texts(2)),
+            Field::new(
+                "links",
+                FieldKind::Labels(vec!["LINK_1".into(), "LINK_2".into()]),
+            ),
+            Field::new(
+                "relevant",
+                FieldKind::Choice(vec!["yes".into(), "no".into()]),
+            ),
+            Field::new("sentence_1", FieldKind::Sentence),
+            Field::new("other_edits", FieldKind::Edits),
+        ]));
+        let good = r#"{"topics":["a","b"],"links":["LINK_2"],"relevant":"no","sentence_1":"x","other_edits":[]}"#;
+        assert!(grammar.matches(good));
+        assert!(grammar.matches(&good.replace("\"LINK_2\"", "")));
+        for bad in [
+            good.replace("\"a\",", ""),
+            good.replace("LINK_2", "LINK_3"),
+            good.replace("\"no\"", "\"maybe\""),
+            good.replace("[]}", "[1]}"),
+        ] {
+            assert!(!grammar.matches(&bad), "{bad}");
+        }
+        assert!(Grammar::of(&ReplyForm::Fields(Vec::new())).matches("{}"));
     }
 
     #[test]

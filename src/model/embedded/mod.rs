@@ -144,6 +144,11 @@ impl EmbeddedModel {
 }
 
 impl ChatModel for EmbeddedModel {
+    fn identify(&self, request: &ChatRequest) -> Option<serde_json::Value> {
+        // The window only decides whether there is a reply.
+        Some(serde_json::json!({"file": self.identity.detail, "request": request}))
+    }
+
     fn identity(&self) -> &ModelIdentity {
         &self.identity
     }

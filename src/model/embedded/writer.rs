@@ -11,6 +11,8 @@ use crate::model::{ChatRequest, Delta, ModelError, ReplyForm, Timing, millis};
 
 /// Most tokens of a sub-answer; the benchmark asks for short ones.
 const SUB_ANSWER_TOKENS: usize = 48;
+/// The most tokens of a sentence.
+const SENTENCE_TOKENS: usize = 160;
 /// Most tokens of the repeated main question, which no score reads.
 const QUESTION_TOKENS: usize = 24;
 /// Tokens kept free for a text that is still to come.
@@ -61,7 +63,7 @@ impl<'a> Writer<'a> {
                 ReplyForm::Instance(shape) => {
                     shape.options.iter().map(|(letter, _)| *letter).collect()
                 }
-                ReplyForm::Judgement => Vec::new(),
+                ReplyForm::Judgement | ReplyForm::Fields(_) => Vec::new(),
             },
             started,
             tail: Vec::new(),
@@ -173,6 +175,7 @@ impl<'a> Writer<'a> {
         let cap = match role {
             TextRole::Reasoning => usize::MAX,
             TextRole::SubAnswer => SUB_ANSWER_TOKENS,
+            TextRole::Sentence => SENTENCE_TOKENS,
             TextRole::Question => QUESTION_TOKENS,
         };
         room == 0
@@ -229,7 +232,7 @@ fn needed(loaded: &LoadedModel, grammar: &Grammar) -> Vec<usize> {
         .map(|segment| {
             let least = grammar.least(segment);
             sum += match grammar.text_role(segment) {
-                Some(TextRole::Reasoning) => LEAST_REASONING,
+                Some(TextRole::Reasoning | TextRole::Sentence) => LEAST_REASONING,
                 Some(_) => LEAST_TEXT,
                 None => loaded
                     .literal(least)

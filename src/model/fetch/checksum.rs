@@ -7,13 +7,10 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::text::hex;
+
 /// Bytes read or written at a time.
 const BLOCK: usize = 1 << 18;
-
-/// The hash in lower-case hex.
-pub fn hex(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// The SHA-256 of a file; `None` if cancelled. `on_bytes` hears how many bytes have been read.
 ///

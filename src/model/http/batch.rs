@@ -58,7 +58,8 @@ impl HttpModel {
         let on_delta = &mut |_| {};
         collector.take(body, "message", on_delta);
         let ending = read::finish(&collector, on_delta)?;
-        let reply = self.reply(collector, ending, 1);
+        // The line does not say which options were offered.
+        let reply = self.reply(collector, ending, 1, &[]);
         // When its tokens came is not known.
         Ok(Reply {
             timing: Timing::default(),

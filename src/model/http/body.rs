@@ -38,6 +38,10 @@ pub(crate) fn request_body(settings: &HttpSettings, request: &ChatRequest) -> Ma
         settings.max_tokens_field.name(),
         json!(request.sampling.max_tokens),
     );
+    if let Some(most) = settings.top_logprobs {
+        set("logprobs", json!(true));
+        set("top_logprobs", json!(most));
+    }
     match settings.response_format {
         ResponseFormat::None => {}
         ResponseFormat::JsonObject => set("response_format", json!({"type": "json_object"})),
@@ -120,6 +124,7 @@ mod tests {
         let mut settings = HttpSettings::new("n", "http://h/v1", "m");
         settings.max_tokens_field = MaxTokensField::MaxCompletionTokens;
         settings.response_format = ResponseFormat::JsonSchema;
+        settings.top_logprobs = Some(5);
         settings.extra = json!({"temperature": false, "stream_options": false, "reasoning_effort": "low", "thinking": false})
             .as_object()
             .unwrap()
@@ -132,6 +137,10 @@ mod tests {
         assert_eq!(body["max_completion_tokens"], 1024);
         assert_eq!(body["top_p"], 0.9);
         assert_eq!(body["seed"], 7);
+        assert_eq!(
+            (&body["logprobs"], &body["top_logprobs"]),
+            (&json!(true), &json!(5))
+        );
         assert_eq!(body["reasoning_effort"], "low");
         assert_eq!(body["thinking"], false);
         assert_eq!(body["messages"].as_array().unwrap().len(), 1);

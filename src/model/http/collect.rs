@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::domain::answer::Ending;
 use crate::model::http::fault::Fault;
+use crate::model::http::logprobs::Logprobs;
 use crate::model::{Delta, FailureKind, Reply, Timing, Usage, millis};
 
 /// Where deltas go.
@@ -25,6 +26,7 @@ pub(crate) struct Collector {
     reported_model: Option<String>,
     first_token_ms: Option<u64>,
     timeline: Vec<(u32, u32)>,
+    logprobs: Logprobs,
 }
 
 impl Collector {
@@ -42,6 +44,7 @@ impl Collector {
             reported_model: None,
             first_token_ms: None,
             timeline: Vec::new(),
+            logprobs: Logprobs::default(),
         }
     }
 
@@ -76,6 +79,9 @@ impl Collector {
         };
         if let Some(message) = choice.get(piece) {
             self.take_message(message, on_delta);
+        }
+        if let Some(tokens) = choice.get("logprobs").filter(|_| !self.capped) {
+            self.logprobs.take(tokens);
         }
         if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str)
             && !reason.is_empty()
@@ -158,8 +164,8 @@ impl Collector {
         }
     }
 
-    /// The reply so far.
-    pub(crate) fn into_reply(self, ending: Ending, attempts: u32) -> Reply {
+    /// The reply so far; `letters` are those of the options, of which probabilities are wanted.
+    pub(crate) fn into_reply(self, ending: Ending, attempts: u32, letters: &[char]) -> Reply {
         Reply {
             text: self.text,
             reasoning: self.reasoning,
@@ -170,7 +176,7 @@ impl Collector {
                 total_ms: millis(self.started.elapsed()),
                 timeline: self.timeline,
             },
-            option_probabilities: None,
+            option_probabilities: self.logprobs.of_options(letters),
             reported_model: self.reported_model,
             attempts,
         }
@@ -252,7 +258,8 @@ mod tests {
             ],
         );
         assert_eq!(collector.ending(), Ok(Ending::Complete));
-        let reply = collector.into_reply(Ending::Complete, 1);
+        let reply = collector.into_reply(Ending::Complete, 1, &['A']);
+        assert_eq!(reply.option_probabilities, None);
         assert_eq!(
             (reply.text.as_str(), reply.reasoning.as_str()),
             ("éx", "hm!")
@@ -274,7 +281,10 @@ mod tests {
     fn the_cap_cuts_between_characters() {
         let (collector, _) = collect(4, &[text("abc"), text("éé"), text("z")]);
         assert!(collector.is_capped());
-        assert_eq!(collector.into_reply(Ending::Interrupted, 1).text, "abc");
+        assert_eq!(
+            collector.into_reply(Ending::Interrupted, 1, &[]).text,
+            "abc"
+        );
     }
 
     #[test]
@@ -283,7 +293,7 @@ mod tests {
         let (collector, _) = collect(100, &[refusal]);
         assert_eq!(collector.ending(), Ok(Ending::Complete));
         assert_eq!(
-            collector.into_reply(Ending::Complete, 1).text,
+            collector.into_reply(Ending::Complete, 1, &[]).text,
             "I can't help."
         );
         let filtered = json!({"choices": [{"delta": {}, "finish_reason": "content_filter"}]});

@@ -17,7 +17,7 @@ use crate::model::http::secret::{Redactor, shown_url};
 use crate::model::tokens::check_window;
 use crate::model::{
     BackendKind, BatchModel, ChatModel, ChatRequest, Delta, FailureKind, ModelError, ModelIdentity,
-    Reply,
+    Reply, ReplyForm,
 };
 
 pub use secret::Secret;
@@ -27,6 +27,7 @@ mod batch;
 mod body;
 mod collect;
 mod fault;
+mod logprobs;
 mod read;
 mod retry;
 mod secret;
@@ -126,6 +127,7 @@ impl HttpModel {
                     format!("the request can't be written: {error}"),
                 )
             })?;
+        let letters = letters(&request.form);
         let mut attempts = 0;
         // What the last interrupted attempt left, for the case that no later one does better.
         let mut partial: Option<Reply> = None;
@@ -141,14 +143,14 @@ impl HttpModel {
             let streamed = collector.has_text();
             let fault = match ended {
                 None if streamed => {
-                    return Ok(self.reply(collector, Ending::Interrupted, attempts));
+                    return Ok(self.reply(collector, Ending::Interrupted, attempts, &letters));
                 }
                 None => return partial.ok_or_else(|| self.cancelled(attempts)),
-                Some(Ok(ending)) => return Ok(self.reply(collector, ending, attempts)),
+                Some(Ok(ending)) => return Ok(self.reply(collector, ending, attempts, &letters)),
                 Some(Err(fault)) => fault,
             };
             if fault.broke_off && streamed {
-                partial = Some(self.reply(collector, Ending::Interrupted, attempts));
+                partial = Some(self.reply(collector, Ending::Interrupted, attempts, &letters));
             }
             if !fault.retry {
                 return Err(self.error(&fault, attempts));
@@ -234,8 +236,14 @@ impl HttpModel {
     }
 
     /// The reply, without secrets that a server has put into it.
-    fn reply(&self, collector: Collector, ending: Ending, attempts: u32) -> Reply {
-        let mut reply = collector.into_reply(ending, attempts);
+    fn reply(
+        &self,
+        collector: Collector,
+        ending: Ending,
+        attempts: u32,
+        letters: &[char],
+    ) -> Reply {
+        let mut reply = collector.into_reply(ending, attempts, letters);
         if let Some(text) = self.redactor.redact_reply(&reply.text) {
             // The bytes of the single pieces are no longer known.
             let at = reply.timing.timeline.last().map_or(0, |(at, _)| *at);
@@ -310,6 +318,14 @@ impl HttpModel {
 }
 
 impl ChatModel for HttpModel {
+    fn identify(&self, request: &ChatRequest) -> Option<serde_json::Value> {
+        let mut body = body::request_body(&self.settings, request);
+        // How the reply travels, which leaves it as it is.
+        body.shift_remove("stream");
+        body.shift_remove("stream_options");
+        Some(serde_json::json!({"server": server(&self.url), "body": body}))
+    }
+
     fn batch(&self) -> Option<&dyn BatchModel> {
         Some(self)
     }
@@ -325,6 +341,14 @@ impl ChatModel for HttpModel {
         on_delta: &'a mut (dyn FnMut(Delta) + Send),
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         self.run(request, cancel, on_delta).boxed()
+    }
+}
+
+/// The letters of the options that a request offers.
+fn letters(form: &ReplyForm) -> Vec<char> {
+    match form {
+        ReplyForm::Instance(shape) => shape.options.iter().map(|(letter, _)| *letter).collect(),
+        ReplyForm::Judgement => Vec::new(),
     }
 }
 
@@ -412,6 +436,15 @@ fn client(settings: &HttpSettings, base: &Url, headers: HeaderMap) -> reqwest::R
         builder = builder.no_proxy();
     }
     builder.build()
+}
+
+/// The address without what may be secret (user, password, query); all names of this machine are one.
+fn server(url: &Url) -> String {
+    let mut url = url.clone();
+    if is_loopback(&url) {
+        let _ = url.set_host(Some("localhost"));
+    }
+    shown_url(&url)
 }
 
 fn is_loopback(url: &Url) -> bool {

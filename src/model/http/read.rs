@@ -23,6 +23,9 @@ const MOST_WHOLE: usize = 32 << 20;
 /// How long the usage chunk and `[DONE]` are awaited after the finish reason.
 const TAIL: Duration = Duration::from_secs(5);
 
+/// How long the end of the body is awaited after `[DONE]`.
+const REST: Duration = Duration::from_secs(2);
+
 /// Most characters of an answer that go on to a message, which cuts them further once keys are removed.
 const EXCERPT: usize = 16_384;
 
@@ -153,6 +156,13 @@ async fn read_events(
         flow.since_event.store(0, Ordering::Relaxed);
         let data = event.data.trim();
         if data == "[DONE]" {
+            // The connection serves the next request only once it has been read to its end, which need not be
+            // waited for here.
+            tokio::spawn(async move {
+                let rest =
+                    async { while events.next().await.is_some_and(|event| event.is_ok()) {} };
+                let _ = tokio::time::timeout(REST, rest).await;
+            });
             return finish(collector, on_delta);
         }
         if data.is_empty() {

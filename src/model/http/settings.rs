@@ -117,6 +117,8 @@ pub struct HttpSettings {
     pub response_format: ResponseFormat,
     /// Further fields of the body; `false` leaves out a field that would be sent.
     pub extra: Map<String, Value>,
+    /// How many of the likeliest tokens are asked for at every place; `None` asks for none.
+    pub top_logprobs: Option<u8>,
     /// Retries.
     pub retry: RetryPolicy,
     /// Longest time to connect.
@@ -141,6 +143,7 @@ impl HttpSettings {
             max_tokens_field: MaxTokensField::default(),
             response_format: ResponseFormat::default(),
             extra: Map::new(),
+            top_logprobs: None,
             retry: RetryPolicy::default(),
             connect_timeout: Duration::from_secs(10),
             // Local servers read long prompts for minutes before the first token.

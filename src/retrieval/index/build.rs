@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use medrgb_encoder::Backend;
 
-use crate::domain::text::count;
+use crate::domain::text::{count, hex};
 use crate::retrieval::encoders::{self, Pair};
 use crate::retrieval::index::embeddings::{self, EmbeddingFile};
 use crate::retrieval::index::state::{
@@ -14,7 +14,6 @@ use crate::retrieval::index::state::{
 };
 use crate::retrieval::index::store::Store;
 use crate::retrieval::index::{Input, read, stopped, text, vectors};
-use crate::retrieval::sealed::hex;
 use crate::retrieval::vector::GraphPrecision;
 use crate::retrieval::{BuildProgress, EncoderFolders, Progress, RetrievalError};
 

@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::domain::text::short;
+use crate::domain::text::{hex, short};
 use crate::retrieval::corpus::{self, BadRecord, CorpusFile, Record};
 use crate::retrieval::index::state::{self, CorpusFacts, PROBLEMS, STATE, State};
 use crate::retrieval::index::store::{self, append_after, id_hash, write_ids};
@@ -151,7 +151,7 @@ impl<'a> Reading<'a> {
                 RetrievalError(format!("{} can't be read: {error}", file.path.display()))
             })?;
         let bytes = opened.position.bytes();
-        self.end_file(&file.name, file.format.name(), bytes, sha256);
+        self.end_file(&file.name, file.format.name(), bytes, hex(&sha256));
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use medrgb_encoder::{BackendChoice, Encoder, EncoderInfo};
 
+use crate::domain::text::hex;
 use crate::retrieval::encoders::{self, EncodedQuery};
 use crate::retrieval::exact::{self, Scored, Vectors};
 use crate::retrieval::index::state::{self, EncoderId, MANIFEST, Manifest, STATE};
@@ -16,7 +17,6 @@ use crate::retrieval::index::store::{Store, Text};
 use crate::retrieval::index::{text, vectors};
 use crate::retrieval::lexical::Lexical;
 use crate::retrieval::retriever::{FUSION_DEPTH, fuse, needs_encoder};
-use crate::retrieval::sealed::hex;
 use crate::retrieval::vector::Hnsw;
 use crate::retrieval::{
     EncoderFolders, EncoderSummary, Found, Hit, IndexInfo, Method, RetrievalError, Search,

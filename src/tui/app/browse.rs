@@ -6,6 +6,10 @@ use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 use crate::data::dataset::Dataset;
+use crate::data::store::Brief;
+use crate::domain::annotation::Book;
+use crate::tui::app::Ticket;
+use crate::tui::app::facet::{Case, FacetKind, Facets, case_of, without_reply};
 use crate::tui::app::input::Input;
 use crate::tui::app::reply::Verdict;
 use crate::tui::widgets::line::one_line;
@@ -23,6 +27,29 @@ pub struct Entry {
     pub counts: (usize, usize, usize),
 }
 
+/// What is stored about a dataset: its replies, and what one annotator said of them.
+#[derive(Debug, Default)]
+pub struct StoredCases {
+    /// The replies, oldest first.
+    pub briefs: Vec<Brief>,
+    /// The annotator's books by run.
+    pub books: HashMap<String, Book>,
+}
+
+/// Whether the facets know the stored replies.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum CasesState {
+    /// Not asked for.
+    #[default]
+    None,
+    /// Being read.
+    Loading(Ticket),
+    /// Could not be read: one sentence.
+    Failed(String),
+    /// Known.
+    Ready,
+}
+
 /// The list of questions.
 #[derive(Debug, Default)]
 pub struct Browse {
@@ -38,8 +65,18 @@ pub struct Browse {
     pub filter: Input,
     /// Whether keys go to the filter.
     pub typing: bool,
-    /// Last stored outcome per question id.
+    /// Last stored outcome per question id; with a run, its last outcome there.
     pub outcomes: HashMap<String, Verdict>,
+    /// The run whose outcomes are shown; `None`: the newest of all runs.
+    pub run: Option<String>,
+    /// What the list is narrowed to.
+    pub facets: Facets,
+    /// The values of every question for the facets: a case per stored reply, in the order of `entries`.
+    pub cases: Vec<Vec<Case>>,
+    /// Whether `cases` knows the stored replies.
+    pub cases_state: CasesState,
+    /// Replies or annotations have changed since `cases` were read.
+    pub cases_stale: bool,
 }
 
 impl Browse {
@@ -67,6 +104,45 @@ impl Browse {
                 }
             })
             .collect();
+        self.cases_state = CasesState::None;
+        self.put_cases(dataset, &StoredCases::default());
+    }
+
+    /// Takes in what is stored about the questions.
+    pub fn put_cases(&mut self, dataset: &Dataset, stored: &StoredCases) {
+        let mut of_question: HashMap<&str, Vec<&Brief>> = HashMap::new();
+        for brief in &stored.briefs {
+            of_question
+                .entry(&brief.question_id)
+                .or_default()
+                .push(brief);
+        }
+        if self.run.is_some() {
+            let newest = |briefs: &Vec<&Brief>| {
+                Verdict::newest(briefs.iter().rev().map(|brief| Verdict::of_brief(brief)))
+            };
+            let outcomes = of_question
+                .iter()
+                .filter_map(|(id, briefs)| Some(((*id).to_owned(), newest(briefs)?)));
+            self.outcomes = outcomes.collect();
+        }
+        let rows = dataset.questions.iter().zip(&self.entries);
+        self.cases = rows
+            .map(|(question, entry)| {
+                let set = (!entry.part.is_empty()).then(|| (FacetKind::Set, entry.part.clone()));
+                let Some(briefs) = of_question.get(question.id.as_str()) else {
+                    return vec![set.into_iter().chain([without_reply()]).collect()];
+                };
+                let case = |brief: &&Brief| {
+                    let book = stored.books.get(&brief.run);
+                    let mut case = case_of(brief, book.and_then(|book| book.get(&brief.reply_id)));
+                    case.retain(|(kind, _)| *kind != FacetKind::Set);
+                    case.extend(set.clone());
+                    case
+                };
+                briefs.iter().map(case).collect()
+            })
+            .collect();
         self.refilter();
     }
 
@@ -79,6 +155,13 @@ impl Browse {
         } else {
             matching(&self.entries, needle)
         };
+        if !self.facets.is_empty() {
+            let admitted = |index: &usize| {
+                let cases = self.cases.get(*index);
+                cases.is_some_and(|cases| self.facets.admit(cases))
+            };
+            self.shown.retain(admitted);
+        }
         let still = chosen.and_then(|index| self.shown.iter().position(|&shown| shown == index));
         self.selected = if needle.is_empty() {
             still.unwrap_or(0)

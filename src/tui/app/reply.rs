@@ -3,7 +3,8 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::data::store::ReplyRecord;
+use crate::data::annotations::reply_id;
+use crate::data::store::{Brief, ReplyRecord};
 use crate::domain::answer::{Ending, Outcome, ParsedReply, ReplyShape, parse};
 use crate::domain::context::{Context, Scenario};
 use crate::domain::question::Question;
@@ -29,6 +30,20 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// All of them, in the order of lists.
+    pub const ALL: [Verdict; 5] = [
+        Verdict::Right,
+        Verdict::Wrong,
+        Verdict::Insufficient,
+        Verdict::Unreadable,
+        Verdict::Unavailable,
+    ];
+
+    /// The verdict on a stored reply of which only the outline is known.
+    pub fn of_brief(brief: &Brief) -> Verdict {
+        Verdict::from(brief.outcome, brief.correct)
+    }
+
     /// The verdict on a stored reply.
     pub fn of(record: &ReplyRecord) -> Verdict {
         match (&record.parsed, &record.scores) {
@@ -130,6 +145,8 @@ pub struct ReplyState {
     pub caution: Option<String>,
     /// When it was stored, if it was read from the store.
     pub stored_at: Option<String>,
+    /// Its run and the id by which annotations name it, once it is in the store.
+    pub origin: Option<(String, String)>,
     /// The raw text with syntax colours, once they are there.
     pub highlighted: Option<Rc<Rich>>,
     /// Where planted text went and what the citations are worth, once it was asked for.
@@ -171,6 +188,7 @@ impl ReplyState {
             model: model.to_owned(),
             caution: None,
             stored_at: None,
+            origin: None,
             highlighted: None,
             audit: None,
             stopping: false,
@@ -200,6 +218,7 @@ impl ReplyState {
         self.parsed.clone_from(&record.parsed);
         self.scores.clone_from(&record.scores);
         self.model.clone_from(&record.model_name);
+        self.origin = (record.id > 0).then(|| (record.run.clone(), reply_id(record)));
         self.status.clear();
         self.caution = caution_of(record);
         let mut whole = record.reply.clone();

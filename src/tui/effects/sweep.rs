@@ -199,6 +199,7 @@ fn prepared(
         limits: Limits::default(),
         only_failed: false,
         append: false,
+        reuse: false,
     };
     Ok((sweep, prices))
 }

@@ -3,11 +3,13 @@
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::Position;
 
+use crate::tui::app::annotate::RunUse;
+use crate::tui::app::browse::{CasesState, StoredCases};
 use crate::tui::app::input::Input;
-use crate::tui::app::{App, Overlay};
+use crate::tui::app::{App, Overlay, Ticket};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
-use crate::tui::update::{choose, distance, instance, list_rows};
+use crate::tui::update::{choose, distance, facet, instance, list_rows, queue};
 use crate::tui::view;
 
 pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
@@ -34,10 +36,14 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         }
         Command::ClearFilter => {
             app.browse.filter = Input::default();
+            app.browse.facets.clear();
             app.browse.refilter();
             keep_visible(app);
             Vec::new()
         }
+        Command::Annotate => return queue::enter(app),
+        Command::Facets => return facet::open(app),
+        Command::ChooseRun => return queue::choose_run(app, RunUse::Outcomes),
         Command::Problems => {
             match app.data().map(|dataset| dataset.problems.len()) {
                 Some(0) => app.say("everything in this dataset could be loaded"),
@@ -84,6 +90,77 @@ pub(super) fn keep_visible(app: &mut App) {
         browse.shown.len(),
         rows,
     );
+}
+
+/// Reads what is stored about the questions, unless that is known or on its way.
+pub(super) fn load_cases(app: &mut App) -> Vec<Effect> {
+    let Some(fingerprint) = app.data().map(|dataset| dataset.fingerprint.clone()) else {
+        return Vec::new();
+    };
+    let known = match app.browse.cases_state {
+        CasesState::Loading(_) => true,
+        CasesState::Ready => !app.browse.cases_stale,
+        CasesState::None | CasesState::Failed(_) => false,
+    };
+    if known {
+        return Vec::new();
+    }
+    let ticket = app.ticket();
+    app.browse.cases_state = CasesState::Loading(ticket);
+    app.browse.cases_stale = false;
+    vec![Effect::LoadCases {
+        ticket,
+        fingerprint,
+        run: app.browse.run.clone(),
+        annotator: app.annotate.annotator.clone(),
+    }]
+}
+
+pub(super) fn on_cases(app: &mut App, ticket: Ticket, result: Result<StoredCases, String>) {
+    if app.browse.cases_state != CasesState::Loading(ticket) {
+        return;
+    }
+    let Some(dataset) = app.data().cloned() else {
+        return;
+    };
+    match result {
+        Ok(stored) => {
+            app.browse.put_cases(&dataset, &stored);
+            app.browse.cases_state = CasesState::Ready;
+            keep_visible(app);
+        }
+        Err(problem) => {
+            app.complain(format!("Stored replies can't be read: {problem}"));
+            app.browse.cases_state = CasesState::Failed(problem);
+        }
+    }
+    facet::recount(app);
+}
+
+/// Shows the outcomes of a run, or the newest of all runs.
+pub(super) fn show_run(app: &mut App, run: Option<String>) -> Vec<Effect> {
+    let Some(dataset) = app.data().cloned() else {
+        return Vec::new();
+    };
+    let all = run.is_none();
+    app.browse.run = run;
+    app.browse.outcomes.clear();
+    app.browse.cases_state = CasesState::None;
+    let mut effects = load_cases(app);
+    if all {
+        effects.push(Effect::LoadOutcomes { dataset });
+    }
+    effects
+}
+
+/// Back on the list: what has changed meanwhile is read again where the list depends on it.
+pub(super) fn settle(app: &mut App) -> Vec<Effect> {
+    keep_visible(app);
+    let depends = !app.browse.facets.is_empty() || app.browse.run.is_some();
+    match depends && app.browse.cases_stale {
+        true => load_cases(app),
+        false => Vec::new(),
+    }
 }
 
 /// A click chooses a question; on the chosen one it opens it.

@@ -7,7 +7,7 @@ use crate::tui::app::instance::{InstanceState, Panel};
 use crate::tui::app::{App, Overlay, Screen};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
-use crate::tui::update::{browse, distance, probe, reply, scrolled};
+use crate::tui::update::{browse, distance, probe, queue, reply, scrolled};
 use crate::tui::view;
 
 /// Opens a question; the condition and how things are shown stay as they were.
@@ -79,6 +79,7 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         Command::Ask => return reply::ask(app),
         Command::Stop => return reply::stop(app),
         Command::Copy => return reply::copy(app),
+        Command::Annotate => return queue::enter(app),
         Command::Back => {
             if state.zoom {
                 state.zoom = false;
@@ -86,7 +87,7 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
                 let index = state.index;
                 app.browse.choose(index);
                 app.screen = Screen::Browse;
-                browse::keep_visible(app);
+                return browse::settle(app);
             }
         }
         Command::NextQuestion => return step_question(app, 1),

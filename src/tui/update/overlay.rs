@@ -6,12 +6,15 @@ use crate::tui::app::{App, Overlay};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
 use crate::tui::keymap::Chord;
-use crate::tui::update::{distance, run, scrolled};
+use crate::tui::update::{distance, facet, queue, run, scrolled};
 use crate::tui::view;
 
 pub(super) fn on_key(app: &mut App, key: KeyEvent, chord: Chord) -> Vec<Effect> {
-    if let Some(Overlay::Palette { .. }) = app.overlay {
-        return palette(app, key);
+    match app.overlay {
+        Some(Overlay::Palette { .. }) => return palette(app, key),
+        Some(Overlay::Runs { .. }) => return queue::on_runs_key(app, key),
+        Some(Overlay::Facets { .. }) => return facet::on_key(app, key),
+        _ => {}
     }
     let command = app.keymap.command(app.screen, chord);
     let (_, height) = view::overlay::extent(app);

@@ -159,6 +159,8 @@ fn finish(app: &mut App, result: Result<Box<ReplyRecord>, String>) {
         match result {
             Ok(record) => {
                 reply.finish(&record);
+                app.browse.cases_stale = true;
+                app.find.stale = true;
                 let outcome = app.browse.outcomes.entry(record.question.id.clone());
                 let verdict = Verdict::of(&record);
                 // A try that was stopped does not hide an earlier answer.

@@ -97,6 +97,13 @@ fn title(app: &App, area: Rect, buffer: &mut Buffer) {
             format!("  {shown} of {}", count(total, "question"))
         };
         left.push(span(theme, count, Tone::Text));
+        if let Some(run) = &app.browse.run {
+            left.push(span(
+                theme,
+                format!("  run {}", one_line(run)),
+                Tone::Strong,
+            ));
+        }
         if let Some(trouble) = dataset.trouble() {
             let key = app.keymap.key(Command::Problems);
             let text = format!("  {trouble} could not be loaded ({key} shows why)");
@@ -205,6 +212,18 @@ fn list(app: &App, area: Rect, buffer: &mut Buffer) {
             left.push(span(theme, "▏", Tone::Key));
         }
         left.push(span(theme, after.to_owned(), Tone::Match));
+    }
+    if !app.browse.facets.is_empty() {
+        let taxonomy = &app.annotate.taxonomy;
+        let words = app
+            .browse
+            .facets
+            .words(|label| taxonomy.name_of(label).to_owned());
+        left.push(span(
+            theme,
+            format!("  only: {}", one_line(&words)),
+            Tone::Match,
+        ));
     }
     frame(app, area, buffer, true, left, Vec::new());
     let inner = inside(area);

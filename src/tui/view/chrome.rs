@@ -11,6 +11,7 @@ use crate::tui::app::sweep::Phase;
 use crate::tui::app::{App, Notice, Overlay, Screen, compare, sweep};
 use crate::tui::command::{COMMANDS, Command};
 use crate::tui::theme::{Theme, Tone};
+use crate::tui::view::annotate;
 use crate::tui::widgets::flow::{Flow, scroll_bar};
 use crate::tui::widgets::line::{both_ends, cut_spans, one_line};
 
@@ -148,6 +149,11 @@ pub(super) fn footer(app: &App, area: Rect, buffer: &mut Buffer) {
         Some(Overlay::Palette { .. }) => {
             fixed(theme, &["enter run", "up/down choose", "esc close"])
         }
+        Some(Overlay::Runs { .. }) => fixed(theme, &["enter choose", "up/down move", "esc close"]),
+        Some(Overlay::Facets { .. }) => fixed(
+            theme,
+            &["space choose", "c clear", "up/down move", "esc close"],
+        ),
         Some(_) => fixed(theme, &["j k scroll", "space page", "esc close"]),
         None if app.screen == Screen::Browse && app.browse.typing => fixed(
             theme,
@@ -165,6 +171,19 @@ pub(super) fn footer(app: &App, area: Rect, buffer: &mut Buffer) {
         None if app.screen == Screen::Sweep && app.sweep.form.typing => {
             fixed(theme, &["enter done", "ctrl-u clear"])
         }
+        None if app.screen == Screen::Find && app.find.typing => fixed(
+            theme,
+            &[
+                "type words",
+                "enter to the list",
+                "up/down choose",
+                "esc back",
+            ],
+        ),
+        None if app.screen == Screen::Annotate && app.annotate.note.is_some() => fixed(
+            theme,
+            &["enter keep the note", "esc drop it", "ctrl-u clear"],
+        ),
         None => keys(app, usize::from(row.width)),
     };
     put(buffer, row.x, row.y, &Line::from(spans), row.width);
@@ -217,7 +236,7 @@ fn fixed(theme: &Theme, hints: &[&str]) -> Vec<Span<'static>> {
 
 /// Commands whose keys stand in the footer before others where not all fit: without them nobody gets far, or
 /// out again. Most needed first.
-const FIRST: [Command; 20] = [
+const FIRST: [Command; 26] = [
     Command::Help,
     Command::Back,
     Command::Leave,
@@ -233,6 +252,12 @@ const FIRST: [Command; 20] = [
     Command::NextMeasure,
     Command::Ask,
     Command::Stop,
+    Command::Done,
+    Command::LabelNote,
+    Command::Undo,
+    Command::Unsure,
+    Command::NextReply,
+    Command::Facets,
     Command::NextScenario,
     Command::LessSignal,
     Command::Retrieval,
@@ -317,7 +342,37 @@ fn matters(app: &App, command: Command) -> bool {
         return matters;
     }
     match command {
-        Command::Open | Command::Filter | Command::Retrieval => app.data().is_some(),
+        Command::Open if app.screen == Screen::Queue => app
+            .annotate
+            .queue
+            .as_ref()
+            .is_some_and(|queue| !queue.shown.is_empty()),
+        Command::Open if app.screen == Screen::Find => !app.find.hits.is_empty(),
+        Command::Open
+        | Command::Filter
+        | Command::Retrieval
+        | Command::Facets
+        | Command::ChooseRun
+        | Command::FindText => app.data().is_some(),
+        Command::Annotate if app.screen == Screen::Instance => replied,
+        Command::Annotate => app.data().is_some(),
+        Command::Undo => app
+            .annotate
+            .queue
+            .as_ref()
+            .is_some_and(|queue| queue.book.can_undo()),
+        Command::Redo => app
+            .annotate
+            .queue
+            .as_ref()
+            .is_some_and(|queue| queue.book.can_redo()),
+        Command::Adjudicate => app
+            .annotate
+            .queue
+            .as_ref()
+            .is_some_and(|queue| queue.others.len() > 1),
+        Command::ToggleRaw if app.screen == Screen::Annotate => true,
+        Command::FocusNext if app.screen == Screen::Annotate => annotate::has_two_panels(app),
         Command::Ask => !running,
         Command::Stop => running,
         Command::ToggleRaw => replied,

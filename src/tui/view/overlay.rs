@@ -12,7 +12,7 @@ use crate::tui::app::{App, Overlay, Screen};
 use crate::tui::command::COMMANDS;
 use crate::tui::theme::Tone;
 use crate::tui::view::chrome::{inside, panel, span};
-use crate::tui::view::{palette, screen_area, why};
+use crate::tui::view::{choice, palette, screen_area, why};
 use crate::tui::widgets::flow::Flow;
 use crate::tui::widgets::line::fit;
 use crate::tui::widgets::text::Rich;
@@ -52,8 +52,12 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
     let area = area(app).intersection(buffer.area);
     Clear.render(area, buffer);
     buffer.set_style(area, app.theme.style(Tone::Text));
-    if let Some(Overlay::Palette { .. }) = app.overlay {
-        return palette::draw(app, area, buffer);
+    match app.overlay {
+        Some(Overlay::Palette { .. }) => return palette::draw(app, area, buffer),
+        Some(Overlay::Runs { .. } | Overlay::Facets { .. }) => {
+            return choice::draw(app, area, buffer);
+        }
+        _ => {}
     }
     let scroll = app.overlay.as_ref().and_then(Overlay::scroll).unwrap_or(0);
     if let Some((title, flow)) = content(app, inside(area).width) {
@@ -77,7 +81,7 @@ fn content(app: &App, width: u16) -> Option<(String, Flow)> {
             "Why the scores are what they are".into(),
             why::flow(app, width),
         )),
-        Overlay::Palette { .. } => None,
+        Overlay::Palette { .. } | Overlay::Runs { .. } | Overlay::Facets { .. } => None,
     }
 }
 
@@ -90,6 +94,15 @@ fn help(app: &App, width: u16) -> Flow {
         }
         Screen::Instance => {
             "One question with the documents a model gets: ● signal was retrieved for this question, ○ noise belongs to other questions, ▲ adversarial was edited to support a wrong answer. The model does not see these roles. n is the number of documents, p the per cent of them that are signal (robustness: unedited)."
+        }
+        Screen::Queue => {
+            "The replies of a run, one below the other. Narrow them to what you look for, then open one to label it. ✓ is finished by you, ~ begun. planted: how many planted answers the reply repeats, of those it was shown."
+        }
+        Screen::Annotate => {
+            "Say what went wrong in this reply: a label's key sets and clears it, and every key is saved at once. A reply without a label that you finish is one in which nothing went wrong. Other annotators' labels stay hidden; where they differ from yours is decided on a screen of its own."
+        }
+        Screen::Find => {
+            "Full-text search (BM25, English word stems) over the questions and documents of the open dataset, the reasoning of stored replies, and your own notes. Opening a reasoning or a note goes to its reply."
         }
         Screen::Retrieval => {
             "Live search over the documents of this dataset: dense (encoder and HNSW graph), BM25 (words), hybrid (both, by rank). ● marks the signal documents of the question you came from."
@@ -135,6 +148,14 @@ fn help(app: &App, width: u16) -> Flow {
         let indent = u16::try_from(keys_width + name_width).unwrap_or(0);
         let rich = Rc::new(Rich::plain(row.help, Tone::Text));
         flow.beside(&app.wraps, head, indent, rich);
+    }
+    if app.screen == Screen::Annotate {
+        flow.gap();
+        for label in &app.annotate.taxonomy.labels {
+            let head = Line::from(span(theme, format!("{} ", label.key), Tone::Key));
+            let text = format!("{}: {}", label.name, label.definition);
+            flow.beside(&app.wraps, head, 4, Rc::new(Rich::plain(&text, Tone::Text)));
+        }
     }
     flow.gap();
     let config =

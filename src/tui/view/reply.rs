@@ -7,6 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::domain::answer::{Ending, Outcome, ParsedReply, SubAnswer};
 use crate::domain::context::Scenario;
+use crate::domain::passage::Role;
 use crate::domain::text::count;
 use crate::tui::app::instance::InstanceState;
 use crate::tui::app::reply::{Phase, ReplyState, Verdict, caution};
@@ -110,7 +111,11 @@ pub(super) fn flow(app: &App, state: &InstanceState, width: u16) -> Flow {
             if state.raw {
                 raw(app, reply, &mut flow);
             } else {
-                parts(app, state.gold, reply, &mut flow);
+                let shown = Revealed {
+                    gold: state.gold,
+                    roles: true,
+                };
+                parts(app, shown, reply, &mut flow);
             }
             status(app, reply, &mut flow);
         }
@@ -139,7 +144,11 @@ pub(super) fn finished(app: &App, reply: &ReplyState, as_received: bool, width: 
     if !documents.is_empty() {
         part(app, &mut flow, "documents", &documents);
     }
-    parts(app, true, reply, &mut flow);
+    let shown = Revealed {
+        gold: true,
+        roles: true,
+    };
+    parts(app, shown, reply, &mut flow);
     if let Some(parsed) = &reply.parsed {
         part(
             app,
@@ -226,7 +235,7 @@ pub(super) fn short_time(stored: &str) -> String {
     }
 }
 
-fn raw(app: &App, reply: &ReplyState, flow: &mut Flow) {
+pub(super) fn raw(app: &App, reply: &ReplyState, flow: &mut Flow) {
     match &reply.highlighted {
         Some(rich) if !reply.running() => flow.text(&app.wraps, rich.clone(), 0),
         _ => {
@@ -256,7 +265,26 @@ fn long(app: &App, flow: &mut Flow, slot: &'static str, name: &str, text: &str, 
     flow.live(&app.wraps, slot, rich, 2);
 }
 
-fn parts(app: &App, gold: bool, reply: &ReplyState, flow: &mut Flow) {
+/// What may be seen beside a reply.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Revealed {
+    /// Whether the answer is right, and which is.
+    pub(super) gold: bool,
+    /// The roles of documents.
+    pub(super) roles: bool,
+}
+
+/// A document's label, with the mark of its role where that may be seen.
+fn labelled(label: &str, role: Role, shown: Revealed) -> (String, Tone) {
+    let (mark, tone) = role_mark(role);
+    match shown.roles {
+        true => (format!("{label}{mark}"), tone),
+        false => (label.to_owned(), Tone::Text),
+    }
+}
+
+/// The reply folded into its parts.
+pub(super) fn parts(app: &App, shown: Revealed, reply: &ReplyState, flow: &mut Flow) {
     if !reply.reasoning.trim().is_empty() {
         long(
             app,
@@ -288,12 +316,12 @@ fn parts(app: &App, gold: bool, reply: &ReplyState, flow: &mut Flow) {
         );
     }
     if reply.context.scenario == Scenario::Sufficiency {
-        labels(app, reply, true, &parsed.relevant, flow);
-        labels(app, reply, false, &parsed.irrelevant, flow);
+        labels(app, reply, shown, true, &parsed.relevant, flow);
+        labels(app, reply, shown, false, &parsed.irrelevant, flow);
     }
     for (index, sub) in parsed.subs.iter().enumerate() {
         if let Some(sub) = sub {
-            sub_answer(app, reply, index, sub, flow);
+            sub_answer(app, reply, shown, (index, sub), flow);
         }
     }
     if let Some(text) = parsed
@@ -303,7 +331,7 @@ fn parts(app: &App, gold: bool, reply: &ReplyState, flow: &mut Flow) {
     {
         long(app, flow, "thinking", "thinking", text, Tone::Text);
     }
-    answer(app, gold, reply, parsed, flow);
+    answer(app, shown, reply, parsed, flow);
     let nothing_read = parsed.reasoning.is_none()
         && parsed.relevant.is_empty()
         && parsed.irrelevant.is_empty()
@@ -315,7 +343,14 @@ fn parts(app: &App, gold: bool, reply: &ReplyState, flow: &mut Flow) {
     }
 }
 
-fn labels(app: &App, reply: &ReplyState, relevant: bool, positions: &[usize], flow: &mut Flow) {
+fn labels(
+    app: &App,
+    reply: &ReplyState,
+    shown: Revealed,
+    relevant: bool,
+    positions: &[usize],
+    flow: &mut Flow,
+) {
     let name = if relevant { "relevant" } else { "irrelevant" };
     if positions.is_empty() && !reply.list_closed(relevant) {
         if !reply.running() {
@@ -328,8 +363,8 @@ fn labels(app: &App, reply: &ReplyState, relevant: bool, positions: &[usize], fl
         .iter()
         .filter_map(|&at| reply.context.documents.get(at))
     {
-        let (mark, tone) = role_mark(doc.role);
-        pieces.push((format!("{}{mark}  ", doc.label), tone));
+        let (label, tone) = labelled(&doc.label, doc.role, shown);
+        pieces.push((format!("{label}  "), tone));
     }
     if pieces.is_empty() {
         pieces.push(("none".into(), Tone::Faint));
@@ -337,7 +372,13 @@ fn labels(app: &App, reply: &ReplyState, relevant: bool, positions: &[usize], fl
     part(app, flow, name, &pieces);
 }
 
-fn sub_answer(app: &App, reply: &ReplyState, index: usize, sub: &SubAnswer, flow: &mut Flow) {
+fn sub_answer(
+    app: &App,
+    reply: &ReplyState,
+    shown: Revealed,
+    (index, sub): (usize, &SubAnswer),
+    flow: &mut Flow,
+) {
     let mut pieces = Vec::new();
     if let Some(answer) = &sub.answer {
         let cut = if reply.sub_reached(index) { "" } else { "…" };
@@ -346,8 +387,8 @@ fn sub_answer(app: &App, reply: &ReplyState, index: usize, sub: &SubAnswer, flow
     let named = sub.document.and_then(|at| reply.context.documents.get(at));
     match (named, &sub.document_raw) {
         (Some(doc), _) => {
-            let (mark, tone) = role_mark(doc.role);
-            pieces.push((format!("  from {}{mark}", doc.label), tone));
+            let (label, tone) = labelled(&doc.label, doc.role, shown);
+            pieces.push((format!("  from {label}"), tone));
         }
         (None, Some(raw)) => {
             pieces.push((format!("  from {} (unknown)", one_line(raw)), Tone::Warning))
@@ -362,7 +403,7 @@ fn sub_answer(app: &App, reply: &ReplyState, index: usize, sub: &SubAnswer, flow
     part(app, flow, &format!("sub {}", index + 1), &pieces);
 }
 
-fn answer(app: &App, gold: bool, reply: &ReplyState, parsed: &ParsedReply, flow: &mut Flow) {
+fn answer(app: &App, shown: Revealed, reply: &ReplyState, parsed: &ParsedReply, flow: &mut Flow) {
     let ended = !reply.running();
     let mut pieces = Vec::new();
     match (parsed.outcome, parsed.answer) {
@@ -378,7 +419,7 @@ fn answer(app: &App, gold: bool, reply: &ReplyState, parsed: &ParsedReply, flow:
         }
         _ => return,
     }
-    if let Some(verdict) = reply.verdict().filter(|_| gold) {
+    if let Some(verdict) = reply.verdict().filter(|_| shown.gold) {
         let (mark, word) = verdict.words();
         pieces.push((format!("   {mark} {word}"), verdict_tone(verdict)));
         if verdict != Verdict::Right {

@@ -154,6 +154,8 @@ fn sample_run(house: &House, name: &str) -> Vec<ReplyRecord> {
             parsed: Some(parsed),
             scores: Some(scores),
             created_at: format!("2025-01-02T03:04:0{at}Z"),
+            request: None,
+            origin: None,
         };
         if at == 2 {
             store.insert(&record).unwrap();

@@ -1,0 +1,555 @@
+//! `medrgb build`: a benchmark made from questions and documents.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::Failure;
+use crate::cli::ask::cancel_on_signal;
+use crate::cli::chat::{ModelArgs, runtime};
+use crate::cli::common::{Environment, note, say_json, templates, variable, write_out};
+use crate::cli::condition::open_dataset;
+use crate::cli::encoder::Backend;
+use crate::cli::progress::Line;
+use crate::cli::search::{RetrieverKind, open_index};
+use crate::data::built::{BuiltFolder, PAGES};
+use crate::data::dataset::{Dataset, SIGNAL};
+use crate::data::ledger::{Entry, EntryKind, Ledger};
+use crate::data::predictions::{PredictionError, read_questions, split_set};
+use crate::domain::question::Question;
+use crate::domain::text::{clean, count, short};
+use crate::engine::build::web::{Engine, Web, WebSettings};
+use crate::engine::build::{
+    Build, BuildError, Done, IndexSource, Settings, Stage, StagePlan, plan, run as run_stage,
+    validate,
+};
+use crate::model::http::Secret;
+
+mod show;
+
+/// Arguments of `medrgb build`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  medrgb build all --questions qa.jsonl --index my-index --out my-set --model gpt-4o-mini --plan
+      what would be asked: calls, tokens, cost, time; asks nothing
+  medrgb build all --questions benchmark.json#pubmedqa --index my-index --out my-set --limit 20
+      all stages with the configured model for the first 20 questions
+  medrgb build subqa --questions old-set --out new-set --model openai:NAME
+      sub-questions for the documents of a dataset that has none
+  medrgb build counterfactual --out new-set --only q7 q9 --again
+      two questions anew, the others stay
+  GOOGLE_API_KEY=… GOOGLE_CSE_ID=… medrgb build retrieve --google --out my-set
+  medrgb build retrieve --searxng http://localhost:8888 --out my-set
+      documents from the web: links ranked, pages read and summed up by the model
+  medrgb build validate my-set --json
+      what is wrong with any dataset folder; no model is asked
+
+Everything that was asked and answered is kept in DIR/ledger.jsonl before it counts: killed or stopped, the same
+command goes on and asks nothing twice. What can't be made to keep the rules is dropped, with its reason in
+DIR/report.json. DIR is a dataset folder that all other commands open. Files are written anew by their stage: edit a copy.")]
+pub struct Args {
+    /// What is made.
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Search topics for every question, by a model
+    Topics(StageArgs),
+    /// Documents for every question: its topics searched in an index or on the web
+    Retrieve(StageArgs),
+    /// A sub-question and a short answer for every document, by a model
+    Subqa(StageArgs),
+    /// An adversarial version of every document with a sub-question, by a model
+    Counterfactual(StageArgs),
+    /// All stages one after another, then the checks
+    All(StageArgs),
+    /// Check a dataset by the rules of making one
+    Validate(ValidateArgs),
+}
+
+/// The flags of the stages.
+#[derive(Debug, Clone, clap::Args)]
+struct StageArgs {
+    /// Questions: a qa.jsonl, a dataset folder, or a MIRAGE benchmark.json with #SET; from the second stage on those
+    /// of DIR
+    #[arg(long, short = 'q', value_name = "FILE[#SET]|FOLDER")]
+    questions: Option<String>,
+
+    /// The folder that is made
+    #[arg(long, short = 'o', value_name = "DIR")]
+    out: PathBuf,
+
+    /// Only the first so many questions, in file order
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
+
+    /// Work on these questions only; those of DIR that are not named stay as they are
+    #[arg(long, value_name = "ID", num_args = 1..)]
+    only: Vec<String>,
+
+    /// Ask anew for the questions of --only, whatever was answered before
+    #[arg(long, requires = "only")]
+    again: bool,
+
+    /// Which model is asked, and how.
+    #[command(flatten)]
+    chat: ModelArgs,
+
+    /// The most calls at a time, 1 to 256 (embedded models: always 1)
+    #[arg(long, short = 'c', value_name = "C", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
+    concurrency: u16,
+
+    /// The longest time of a call, in seconds
+    #[arg(long, value_name = "S", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
+    call_timeout: u32,
+
+    /// How often an item that breaks a rule is asked for again, 0 to 10
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=10))]
+    repairs: u8,
+
+    /// Have the model check too whether sub-questions stand alone and planted answers contradict
+    #[arg(long)]
+    model_checks: bool,
+
+    /// Search topics per question, 1 to 20
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=20))]
+    topics: u8,
+
+    /// Where documents come from.
+    #[command(flatten)]
+    sources: SourceArgs,
+
+    /// Print what would be asked, with calls, tokens, cost and time, and ask nothing
+    #[arg(long)]
+    plan: bool,
+
+    /// Print one JSON object at the end and nothing else
+    #[arg(long)]
+    json: bool,
+}
+
+/// The flags of retrieval.
+#[derive(Debug, Clone, clap::Args)]
+struct SourceArgs {
+    /// Index folder (several are searched together), or milvus://HOST:PORT/COLLECTION
+    #[arg(long, value_name = "DIR|URL", num_args = 1..)]
+    index: Vec<String>,
+
+    /// How the index is searched; without it dense where it has vectors, else bm25
+    #[arg(long, value_enum)]
+    retriever: Option<RetrieverKind>,
+
+    /// Documents of the index per topic, 1 to 100
+    #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=100))]
+    per_topic: u8,
+
+    /// The index's encoder: a name or a folder
+    #[arg(long, value_name = "NAME|FOLDER")]
+    encoder: Option<String>,
+
+    /// Where the encoder runs
+    #[arg(long, value_enum)]
+    backend: Option<Backend>,
+
+    /// Search the web with this SearXNG instance, which must allow the format json
+    #[arg(long, value_name = "URL", conflicts_with = "google")]
+    searxng: Option<String>,
+
+    /// Search the web with Google's Custom Search JSON API: GOOGLE_API_KEY and GOOGLE_CSE_ID
+    #[arg(long)]
+    google: bool,
+
+    /// Web pages per question that become documents, 1 to 30
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=30))]
+    pages: u8,
+
+    /// The most bytes of a web page
+    #[arg(long, value_name = "BYTES", default_value_t = 2 << 20, value_parser = clap::value_parser!(u32).range(1..=64 << 20))]
+    page_bytes: u32,
+
+    /// The longest time of a web page, in seconds
+    #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=600))]
+    page_timeout: u16,
+
+    /// The pause between two requests to the same site, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 500)]
+    page_pause: u32,
+
+    /// Read web pages at private addresses too: for an intranet
+    #[arg(long)]
+    allow_private: bool,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+struct ValidateArgs {
+    /// Dataset folder, or its qa.jsonl; without it the built-in sample
+    #[arg(value_name = "DIR")]
+    dataset: Option<PathBuf>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`] with one clear sentence.
+pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
+    match args.command {
+        Command::Topics(args) => stages(&args, &[Stage::Topics], environment),
+        Command::Retrieve(args) => stages(&args, &[Stage::Retrieve], environment),
+        Command::Subqa(args) => stages(&args, &[Stage::SubQuestions], environment),
+        Command::Counterfactual(args) => stages(&args, &[Stage::Adversarial], environment),
+        Command::All(args) => stages(&args, &Stage::ALL, environment),
+        Command::Validate(args) => {
+            let dataset = open_dataset(args.dataset.as_deref())?;
+            let found = validate(&dataset);
+            match args.json {
+                true => say_json(&found),
+                false => write_out(&show::validation(&dataset.name, &found)),
+            }
+        }
+    }
+}
+
+fn failure(error: BuildError) -> Failure {
+    match error {
+        BuildError::Usage(why) => Failure::Usage(why),
+        other => Failure::failed(other),
+    }
+}
+
+fn stages(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Result<(), Failure> {
+    let build = prepare(args, stages, environment)?;
+    let price = environment.config.models.get(args.chat.name(environment));
+    if args.plan {
+        let plans = plan(&build, stages).map_err(failure)?;
+        return match args.json {
+            true => say_json(&show::plan_json(&build, &plans, price)),
+            false => write_out(&show::plan(&build, &plans, price)),
+        };
+    }
+    say_model(&build);
+    let done = run_all(&build, stages)?;
+    let report = &done.iter().map(show::stage_json).collect::<Vec<Value>>();
+    let through = done.last().map(|one| one.stage) == Some(Stage::Adversarial);
+    let checked = match through {
+        true => build
+            .folder
+            .dataset()
+            .map_err(Failure::failed)?
+            .map(|set| validate(&set)),
+        false => None,
+    };
+    let out = build.folder.path().display();
+    match args.json {
+        true => {
+            say_json(&json!({"out": build.folder.path(), "stages": report, "validate": checked}))?
+        }
+        false => {
+            done.iter()
+                .try_for_each(|one| write_out(&show::stage(one)))?;
+            if let Some(found) = &checked {
+                write_out(&format!("\n{}", show::validation(&out.to_string(), found)))?;
+            }
+        }
+    }
+    verdict(&done, &out.to_string())
+}
+
+/// Done where something was made and no item is still to be asked for.
+fn verdict(done: &[Done], out: &str) -> Result<(), Failure> {
+    for one in done {
+        let (made, failed) = (one.report.made(), one.report.failed());
+        if failed > 0 {
+            note(&format!(
+                "{}: no reply for {}; the same command asks again",
+                one.stage.name(),
+                count(failed, "item")
+            ));
+        }
+        if made == 0 {
+            let mut losses = one.report.losses(|report| &report.failed);
+            let first = losses
+                .next()
+                .or_else(|| one.report.losses(|report| &report.dropped).next());
+            let why = first.map_or(String::new(), |(id, loss)| {
+                format!("; the first: question {}: {}", short(id), loss.reason)
+            });
+            return Err(Failure::Failed(format!(
+                "the stage {} made nothing{why}",
+                one.stage.name()
+            )));
+        }
+    }
+    note(&format!("written to {out}"));
+    Ok(())
+}
+
+/// Runs the stages with progress on standard error; Ctrl-C stops.
+fn run_all(build: &Build, stages: &[Stage]) -> Result<Vec<Done>, Failure> {
+    let runtime = runtime()?;
+    let cancel = CancellationToken::new();
+    let line = Line::new();
+    runtime.block_on(async {
+        let signals = tokio::spawn(cancel_on_signal(cancel.clone()));
+        let mut all = Vec::new();
+        for &stage in stages {
+            let mut say = |done, total| {
+                let _ = line.at(stage.name(), done, total);
+            };
+            let done = run_stage(build, stage, &cancel, &mut say).await;
+            let done = done.map_err(failure)?;
+            let nothing = done.report.made() == 0;
+            all.push(done);
+            if nothing {
+                break;
+            }
+        }
+        signals.abort();
+        Ok(all)
+    })
+}
+
+fn say_model(build: &Build) {
+    if let Some(model) = &build.model
+        && let Some(caution) = &model.identity().caution
+    {
+        note(&format!(
+            "caution: {}: {}",
+            clean(&model.identity().name),
+            clean(caution)
+        ));
+    }
+}
+
+/// Everything that the stages need; fails before anything is asked.
+fn prepare(
+    args: &StageArgs,
+    stages: &[Stage],
+    environment: &Environment,
+) -> Result<Build, Failure> {
+    let look = args.plan;
+    let folder = match look {
+        true => BuiltFolder::look(&args.out),
+        false => BuiltFolder::open(&args.out),
+    }
+    .map_err(Failure::failed)?;
+    let templates = templates(environment.config.prompts.as_ref())?;
+    let (questions, given) = questions(args, &folder)?;
+    let work = work(args, &questions)?;
+    let web = web(args, &folder)?;
+    let asks = stages.iter().any(|stage| *stage != Stage::Retrieve) || web.is_some();
+    let model = match asks {
+        true => Some(args.chat.open(environment)?),
+        false => None,
+    };
+    let index = match stages.contains(&Stage::Retrieve) {
+        true => index(args, environment)?,
+        false => None,
+    };
+    if stages.contains(&Stage::Retrieve) && index.is_none() && web.is_none() {
+        return Err(Failure::Usage(
+            "say where to search for documents: --index DIR, --searxng URL or --google".to_owned(),
+        ));
+    }
+    let mut ledger = match look {
+        true => Ledger::look(folder.path()),
+        false => Ledger::open(folder.path()),
+    }
+    .map_err(Failure::failed)?;
+    if !look {
+        folder.clear_unfinished();
+    }
+    if args.again && !look {
+        restart(&mut ledger, stages, &questions, &work)?;
+    }
+    Ok(Build {
+        folder,
+        work,
+        given,
+        templates,
+        settings: settings(args),
+        sampling: args.chat.sampling(environment),
+        model,
+        index,
+        web,
+        ledger: Arc::new(Mutex::new(ledger)),
+        questions,
+    })
+}
+
+fn settings(args: &StageArgs) -> Settings {
+    Settings {
+        topics: usize::from(args.topics),
+        per_topic: usize::from(args.sources.per_topic),
+        pages: usize::from(args.sources.pages),
+        repairs: u32::from(args.repairs),
+        model_checks: args.model_checks,
+        concurrency: usize::from(args.concurrency),
+        call_timeout: Duration::from_secs(u64::from(args.call_timeout)),
+    }
+}
+
+/// The questions, and the dataset that they came with if it has documents.
+fn questions(
+    args: &StageArgs,
+    folder: &BuiltFolder,
+) -> Result<(Vec<Question>, Option<Dataset>), Failure> {
+    let Some(named) = &args.questions else {
+        let kept = folder.questions().map_err(Failure::failed)?;
+        let questions = kept.ok_or_else(|| {
+            Failure::Usage(format!(
+                "{} holds no questions yet; say which with --questions",
+                folder.path().display()
+            ))
+        })?;
+        return Ok((limited(args, questions), None));
+    };
+    let (file, set) = split_set(named);
+    let questions = read_questions(&file, set.as_deref()).map_err(|error| match error {
+        PredictionError::Usage(why) => Failure::Usage(why),
+        PredictionError::File(why) => Failure::Failed(why),
+    })?;
+    let has_documents = set.is_none() && file.is_dir() && file.join(SIGNAL).is_file();
+    let given = match has_documents {
+        true => Some(Dataset::open(&file).map_err(Failure::failed)?),
+        false => None,
+    };
+    Ok((limited(args, questions), given))
+}
+
+fn limited(args: &StageArgs, mut questions: Vec<Question>) -> Vec<Question> {
+    let limit = args.limit.map_or(usize::MAX, |limit| limit as usize);
+    questions.truncate(limit);
+    questions
+}
+
+/// Positions of the questions that are worked on.
+fn work(args: &StageArgs, questions: &[Question]) -> Result<Vec<usize>, Failure> {
+    if args.only.is_empty() {
+        return Ok((0..questions.len()).collect());
+    }
+    let mut work = Vec::new();
+    for id in &args.only {
+        let at = questions.iter().position(|question| question.id == *id);
+        let at = at.ok_or_else(|| {
+            let known: Vec<String> = questions.iter().take(3).map(|q| short(&q.id)).collect();
+            Failure::Usage(format!(
+                "--only {}: no question has this id; there are {}, such as {}",
+                short(id),
+                count(questions.len(), "question"),
+                known.join(", ")
+            ))
+        })?;
+        work.push(at);
+    }
+    work.sort_unstable();
+    work.dedup();
+    Ok(work)
+}
+
+fn index(args: &StageArgs, environment: &Environment) -> Result<Option<IndexSource>, Failure> {
+    let sources = &args.sources;
+    if sources.index.is_empty() {
+        return Ok(None);
+    }
+    let method = sources.retriever.map(Into::into);
+    let (search, method) = open_index(
+        &sources.index,
+        method,
+        sources.encoder.as_deref(),
+        sources.backend,
+        environment,
+    )?;
+    if let Some(notice) = search.info().notice {
+        note(&clean(&notice));
+    }
+    Ok(Some(IndexSource {
+        search,
+        method,
+        names: sources.index.clone(),
+    }))
+}
+
+fn web(args: &StageArgs, folder: &BuiltFolder) -> Result<Option<Arc<Web>>, Failure> {
+    let sources = &args.sources;
+    let engine = match (&sources.searxng, sources.google) {
+        (Some(base), _) => Engine::Searxng { base: base.clone() },
+        (None, true) => google()?,
+        (None, false) => return Ok(None),
+    };
+    let settings = WebSettings {
+        engine,
+        allow_private: sources.allow_private,
+        most_bytes: sources.page_bytes as usize,
+        timeout: Duration::from_secs(u64::from(sources.page_timeout)),
+        pause: Duration::from_millis(u64::from(sources.page_pause)),
+    };
+    let web = Web::new(settings, &folder.path().join(PAGES)).map_err(Failure::Failed)?;
+    Ok(Some(Arc::new(web)))
+}
+
+fn google() -> Result<Engine, Failure> {
+    let set = |name: &str| {
+        let value = variable(name).filter(|value| !value.trim().is_empty());
+        value.ok_or_else(|| {
+            Failure::Usage(format!(
+                "--google needs the environment variables GOOGLE_API_KEY and GOOGLE_CSE_ID; {name} is not set"
+            ))
+        })
+    };
+    Ok(Engine::Google {
+        base: variable("GOOGLE_SEARCH_URL")
+            .filter(|base| !base.trim().is_empty())
+            .unwrap_or_else(|| crate::engine::build::web::GOOGLE.to_owned()),
+        key: Secret::new(&set("GOOGLE_API_KEY")?),
+        cx: set("GOOGLE_CSE_ID")?,
+    })
+}
+
+/// Lets earlier answers of the stages for these questions count no longer.
+fn restart(
+    ledger: &mut Ledger,
+    stages: &[Stage],
+    questions: &[Question],
+    work: &[usize],
+) -> Result<(), Failure> {
+    for stage in stages {
+        for question in work.iter().filter_map(|&at| questions.get(at)) {
+            let entry = Entry {
+                kind: EntryKind::Restart,
+                stage: stage.name().to_owned(),
+                question_id: question.id.clone(),
+                item: String::new(),
+                attempt: 0,
+                hash: String::new(),
+                request: Value::Null,
+                model: Value::Null,
+                answer: Value::Null,
+                outcome: String::new(),
+                started_at: jiff::Timestamp::now().to_string(),
+                ms: 0,
+            };
+            ledger.append(entry).map_err(Failure::failed)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a plan adds up to, for the text form.
+fn totals(plans: &[StagePlan]) -> (usize, u64, u64) {
+    (
+        plans.iter().map(|plan| plan.calls).sum(),
+        plans.iter().map(|plan| plan.prompt_tokens).sum(),
+        plans.iter().map(|plan| plan.reply_tokens).sum(),
+    )
+}

@@ -1,0 +1,221 @@
+//! How `medrgb build` shows its plan, its stages and its checks.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::totals;
+use crate::config::ModelConfig;
+use crate::domain::build::{IssueKind, Level};
+use crate::domain::text::{clean, collapse, count, shortened};
+use crate::engine::build::{Build, Done, Loss, StagePlan, Validation};
+
+/// Losses and issues that the text form shows of each kind.
+const SHOWN: usize = 5;
+/// The most characters of a reason.
+const LONGEST_REASON: usize = 220;
+
+/// Predicted dollars by the prices of the config; `None` where one is missing.
+fn dollars(plans: &[StagePlan], price: Option<&ModelConfig>) -> Option<f64> {
+    let (_, prompt, reply) = totals(plans);
+    let (input, output) = (price?.price_in?, price?.price_out?);
+    Some((prompt as f64 * input + reply as f64 * output) / 1e6)
+}
+
+fn seconds(plans: &[StagePlan]) -> Option<f64> {
+    plans.iter().map(|plan| plan.seconds).sum()
+}
+
+/// The object of `--plan --json`.
+pub(super) fn plan_json(build: &Build, plans: &[StagePlan], price: Option<&ModelConfig>) -> Value {
+    let (calls, prompt, reply) = totals(plans);
+    json!({
+        "out": build.folder.path(),
+        "questions": build.questions.len(),
+        "worked_on": build.work.len(),
+        "model": build.model.as_ref().map(|model| model.identity().name.clone()),
+        "stages": plans,
+        "calls": calls,
+        "prompt_tokens": prompt,
+        "reply_tokens": reply,
+        "cost_usd": dollars(plans, price),
+        "seconds": seconds(plans),
+    })
+}
+
+/// The plan for reading.
+pub(super) fn plan(build: &Build, plans: &[StagePlan], price: Option<&ModelConfig>) -> String {
+    let model = build
+        .model
+        .as_ref()
+        .map(|model| model.identity().name.clone());
+    let mut out = format!(
+        "{} of {}, model {}, into {}\n\n{:<15} {:>8} {:>9} {:>8} {:>8} {:>12} {:>12}\n",
+        count(build.work.len(), "question"),
+        build.questions.len(),
+        model.as_deref().unwrap_or("none"),
+        build.folder.path().display(),
+        "stage",
+        "items",
+        "answered",
+        "calls",
+        "at most",
+        "prompt",
+        "reply"
+    );
+    for plan in plans {
+        let mark = if plan.guessed { "about " } else { "" };
+        let _ = writeln!(
+            out,
+            "{:<15} {:>8} {:>9} {:>8} {:>8} {:>12} {:>12}",
+            plan.stage,
+            format!("{mark}{}", plan.items),
+            plan.answered,
+            plan.calls,
+            plan.calls_at_most,
+            plan.prompt_tokens,
+            plan.reply_tokens,
+        );
+    }
+    let (calls, prompt, reply) = totals(plans);
+    let cost = match dollars(plans, price) {
+        Some(cost) => format!("about ${cost:.2}"),
+        None => "no price is known (price_in and price_out of the model's settings)".to_owned(),
+    };
+    let time = match seconds(plans) {
+        Some(seconds) => format!("about {}", duration(seconds)),
+        None => "unknown before the first calls of this model".to_owned(),
+    };
+    let _ = writeln!(
+        out,
+        "\n{calls} calls with about {prompt} prompt and {reply} reply tokens\ncost: {cost}\ntime: {time}\n\
+         answered: the ledger has it already; at most: if every reply had to be repaired to the last"
+    );
+    clean(&out)
+}
+
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7_200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3_600.0),
+    }
+}
+
+/// A stage as JSON.
+pub(super) fn stage_json(done: &Done) -> Value {
+    let report = &done.report;
+    let list = |losses: Vec<(&str, &Loss)>| -> Vec<Value> {
+        losses
+            .into_iter()
+            .map(|(id, loss)| json!({"question_id": id, "item": loss.item, "reason": loss.reason}))
+            .collect()
+    };
+    json!({
+        "stage": done.stage.name(),
+        "questions": report.questions.len(),
+        "made": report.made(),
+        "repaired": report.repaired(),
+        "dropped": list(report.losses(|one| &one.dropped).collect()),
+        "failed": list(report.losses(|one| &one.failed).collect()),
+        "flawed": list(report.losses(|one| &one.flawed).collect()),
+        "skipped": list(report.losses(|one| &one.skipped).collect()),
+        "calls": done.tally,
+    })
+}
+
+/// A stage for reading.
+pub(super) fn stage(done: &Done) -> String {
+    let report = &done.report;
+    let mut out = format!(
+        "{:<15} {} made ({} repaired), {} dropped, {} without a reply, {} with a flaw; {}, {} from the ledger\n",
+        done.stage.name(),
+        report.made(),
+        report.repaired(),
+        report.dropped(),
+        report.failed(),
+        report.flawed(),
+        count(done.tally.asked, "call"),
+        done.tally.reused,
+    );
+    write_losses(&mut out, "dropped", report.losses(|one| &one.dropped));
+    write_losses(&mut out, "no reply", report.losses(|one| &one.failed));
+    write_losses(&mut out, "flaw", report.losses(|one| &one.flawed));
+    write_losses(&mut out, "skipped", report.losses(|one| &one.skipped));
+    out
+}
+
+fn write_losses<'a>(
+    out: &mut String,
+    what: &str,
+    losses: impl Iterator<Item = (&'a str, &'a Loss)>,
+) {
+    let mut more = 0;
+    for (at, (id, loss)) in losses.enumerate() {
+        if at >= SHOWN {
+            more += 1;
+            continue;
+        }
+        let item = match loss.item.is_empty() {
+            true => String::new(),
+            false => format!(", {}", loss.item),
+        };
+        let text = collapse(&clean(&format!(
+            "{what}: question {id}{item}: {}",
+            loss.reason
+        )));
+        let _ = writeln!(out, "    {}", shortened(&text, LONGEST_REASON));
+    }
+    if more > 0 {
+        let _ = writeln!(out, "    {what}: {more} more, see report.json");
+    }
+}
+
+/// What the checks found, for reading.
+pub(super) fn validation(name: &str, found: &Validation) -> String {
+    let mut out = format!(
+        "{}: {}, {}, {}, {}: {}, {}, {}\n",
+        clean(name),
+        count(found.questions, "question"),
+        count(found.documents, "document"),
+        count(found.sub_questions, "sub-question"),
+        count(found.counterfactuals, "adversarial version"),
+        count(found.errors, "error"),
+        count(found.warnings, "warning"),
+        count(found.notices, "notice"),
+    );
+    if let Some(ratio) = found.edit_ratio {
+        let _ = writeln!(
+            out,
+            "edits change {:.1} % of the words on average, {:.1} % at most",
+            ratio.mean * 100.0,
+            ratio.largest * 100.0
+        );
+    }
+    for kind in IssueKind::ALL {
+        let Some(number) = found.kinds.get(&kind) else {
+            continue;
+        };
+        let level = match kind.level() {
+            Level::Error => "error",
+            Level::Warning => "warning",
+            Level::Notice => "notice",
+        };
+        let _ = writeln!(out, "\n{level:<8} {number:>5}  {}", kind.words());
+        for issue in found
+            .issues
+            .iter()
+            .filter(|issue| issue.kind == kind)
+            .take(SHOWN)
+        {
+            let place = match (issue.question_id.as_str(), issue.document.as_str()) {
+                ("", _) => String::new(),
+                (question, "") => format!("question {question}: "),
+                (question, document) => format!("question {question}, {document}: "),
+            };
+            let text = collapse(&clean(&format!("{place}{}", issue.detail)));
+            let _ = writeln!(out, "                {}", shortened(&text, LONGEST_REASON));
+        }
+    }
+    out
+}

@@ -1,0 +1,81 @@
+//! A record as it lies in the tables, not yet taken apart: reading rows needs the connection, taking JSON apart does
+//! not and may happen on other threads.
+
+use rusqlite::Row;
+use rusqlite::types::{FromSql, Value, ValueRef};
+use serde::de::DeserializeOwned;
+
+use crate::data::store::{ReplyRecord, parse_text};
+
+/// Reads records; conditions follow.
+pub(super) const SELECT: &str = "SELECT replies.id, run, dataset, dataset_fingerprint, question, condition, context,
+    prompt, model, model_name, sampling, raw, reply, failure, parsed, scores, created_at, request, origin
+    FROM replies JOIN texts ON texts.id = replies.id";
+
+/// How many columns [`SELECT`] gives.
+const COLUMNS: usize = 19;
+
+/// The values of a record's columns.
+#[derive(Debug)]
+pub(super) struct Raw {
+    pub(super) id: i64,
+    values: Vec<Value>,
+}
+
+impl Raw {
+    /// The columns of a row of [`SELECT`].
+    pub(super) fn of(row: &Row<'_>) -> rusqlite::Result<Raw> {
+        Ok(Raw {
+            id: row.get(0)?,
+            values: (0..COLUMNS)
+                .map(|column| row.get(column))
+                .collect::<rusqlite::Result<_>>()?,
+        })
+    }
+
+    /// The record.
+    pub(super) fn record(&self) -> rusqlite::Result<ReplyRecord> {
+        Ok(ReplyRecord {
+            id: self.id,
+            run: self.get(1)?,
+            dataset: self.get(2)?,
+            dataset_fingerprint: self.get(3)?,
+            question: self.json(4)?,
+            condition: self.json(5)?,
+            context: self.json(6)?,
+            prompt: self.json(7)?,
+            model: self.json(8)?,
+            model_name: self.get(9)?,
+            sampling: self.json(10)?,
+            raw: self.get(11)?,
+            reply: self.json(12)?,
+            failure: self.json(13)?,
+            parsed: self.json(14)?,
+            scores: self.json(15)?,
+            created_at: self.get(16)?,
+            request: self.get(17)?,
+            origin: self.json(18)?,
+        })
+    }
+
+    fn value(&self, column: usize) -> ValueRef<'_> {
+        self.values
+            .get(column)
+            .map_or(ValueRef::Null, ValueRef::from)
+    }
+
+    fn get<T: FromSql>(&self, column: usize) -> rusqlite::Result<T> {
+        let value = self.value(column);
+        T::column_result(value).map_err(|error| {
+            rusqlite::Error::FromSqlConversionFailure(column, value.data_type(), Box::new(error))
+        })
+    }
+
+    fn json<T: DeserializeOwned>(&self, column: usize) -> rusqlite::Result<T> {
+        let text = self.value(column).as_str().map_err(|error| {
+            let kind = self.value(column).data_type();
+            rusqlite::Error::FromSqlConversionFailure(column, kind, Box::new(error))
+        })?;
+        parse_text(text, column)
+    }
+}

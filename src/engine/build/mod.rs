@@ -1,0 +1,266 @@
+//! Making a benchmark: search topics, documents, sub-questions, adversarial versions.
+//!
+//! Every stage is a pure function of the questions, the files of the stage before, and what models, indexes and the
+//! web answer; answers are looked up in the ledger ([`crate::data::ledger`]) before anything is asked. So a build that
+//! was killed or stopped goes on without asking anything twice, and ends with the files of one that was not. A stage
+//! writes its files when it is through.
+
+mod adversarial;
+mod asker;
+mod offline;
+mod online;
+mod plan;
+mod report;
+mod retrieve;
+mod store;
+mod sub_questions;
+mod topics;
+mod validate;
+pub mod web;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt};
+use tokio_util::sync::CancellationToken;
+
+use crate::data::built::{BuiltError, BuiltFolder};
+use crate::data::dataset::Dataset;
+use crate::data::ledger::{Ledger, LedgerError};
+use crate::domain::prompt::{PromptError, Templates};
+use crate::domain::question::Question;
+use crate::model::{BackendKind, ChatModel, Sampling};
+use crate::retrieval::{Method, Search};
+
+pub use asker::Tally;
+pub use plan::{StagePlan, plan};
+pub use report::{Loss, QuestionReport, StageReport};
+pub use validate::{FoundIssue, Validation, validate};
+use web::Web;
+
+/// A stage of a build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stage {
+    /// A model writes search topics for each question.
+    Topics,
+    /// The topics are searched for; what is found becomes the signal documents.
+    Retrieve,
+    /// A model writes a sub-question for each document.
+    SubQuestions,
+    /// A model edits each document that has one.
+    Adversarial,
+}
+
+impl Stage {
+    /// All stages in their order.
+    pub const ALL: [Stage; 4] = [
+        Stage::Topics,
+        Stage::Retrieve,
+        Stage::SubQuestions,
+        Stage::Adversarial,
+    ];
+
+    /// The name on the command line, in the ledger and in the report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Topics => "topics",
+            Stage::Retrieve => "retrieve",
+            Stage::SubQuestions => "subqa",
+            Stage::Adversarial => "counterfactual",
+        }
+    }
+}
+
+/// What can be set.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// Search topics per question.
+    pub topics: usize,
+    /// Documents per topic.
+    pub per_topic: usize,
+    /// Web pages per question.
+    pub pages: usize,
+    /// How often an item that breaks a rule is asked for again.
+    pub repairs: u32,
+    /// Whether a model checks too what rules can't see.
+    pub model_checks: bool,
+    /// The most calls at a time.
+    pub concurrency: usize,
+    /// How long a call may take.
+    pub call_timeout: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            topics: 5,
+            per_topic: 3,
+            pages: 5,
+            repairs: 2,
+            model_checks: false,
+            concurrency: 8,
+            call_timeout: Duration::from_secs(600),
+        }
+    }
+}
+
+/// The index that topics are searched in.
+#[derive(Clone)]
+pub struct IndexSource {
+    /// What answers.
+    pub search: Arc<dyn Search>,
+    /// How it is asked.
+    pub method: Method,
+    /// Its folders or address, as the user named them.
+    pub names: Vec<String>,
+}
+
+/// A build: what it works on and with.
+pub struct Build {
+    /// Where everything goes.
+    pub folder: BuiltFolder,
+    /// All questions of the folder, in order.
+    pub questions: Vec<Question>,
+    /// Positions of those that are worked on, rising.
+    pub work: Vec<usize>,
+    /// The dataset that the questions came from, for its documents.
+    pub given: Option<Dataset>,
+    /// The prompts.
+    pub templates: Templates,
+    /// The settings.
+    pub settings: Settings,
+    /// How the model samples.
+    pub sampling: Sampling,
+    /// The model; offline retrieval needs none.
+    pub model: Option<Arc<dyn ChatModel>>,
+    /// The index, for offline retrieval.
+    pub index: Option<IndexSource>,
+    /// The web, for online retrieval.
+    pub web: Option<Arc<Web>>,
+    /// The ledger.
+    pub ledger: Arc<Mutex<Ledger>>,
+}
+
+/// Why a stage has not come to its end. What was answered by then is in the ledger.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The request makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// A file, an index or a template can't be used.
+    #[error("{0}")]
+    Failed(String),
+    /// The user stopped it.
+    #[error("stopped; what was answered is kept, and the same command goes on from there")]
+    Stopped,
+    /// Nothing can be had from a model or the web.
+    #[error("{0}; what was answered is kept, and the same command goes on from there")]
+    GivenUp(String),
+}
+
+impl From<BuiltError> for BuildError {
+    fn from(error: BuiltError) -> BuildError {
+        BuildError::Failed(error.0)
+    }
+}
+
+impl From<LedgerError> for BuildError {
+    fn from(error: LedgerError) -> BuildError {
+        BuildError::Failed(error.0)
+    }
+}
+
+impl From<PromptError> for BuildError {
+    fn from(error: PromptError) -> BuildError {
+        BuildError::Failed(error.to_string())
+    }
+}
+
+/// What a stage has done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Done {
+    /// Which.
+    pub stage: Stage,
+    /// What became of its items, over all questions that were worked on.
+    pub report: StageReport,
+    /// What was asked now.
+    pub tally: Tally,
+}
+
+impl Build {
+    /// The most calls at a time. An embedded model answers one after another on all cores.
+    fn ceiling(&self) -> usize {
+        let embedded =
+            |model: &Arc<dyn ChatModel>| model.identity().backend == BackendKind::Embedded;
+        match self.model.as_ref().is_some_and(embedded) {
+            true => 1,
+            false => self.settings.concurrency.max(1),
+        }
+    }
+
+    fn model(&self) -> Result<&Arc<dyn ChatModel>, BuildError> {
+        let missing =
+            || BuildError::Usage("this stage asks a model; name one with --model".to_owned());
+        self.model.as_ref().ok_or_else(missing)
+    }
+
+    fn worked_on(&self) -> impl Iterator<Item = (usize, &Question)> {
+        self.work
+            .iter()
+            .filter_map(|&at| self.questions.get(at).map(|question| (at, question)))
+    }
+}
+
+/// Runs one stage to its end and writes its files. `on_progress` gets how many items are done, and of how many.
+///
+/// # Errors
+/// [`BuildError`]; the files of the stage are then as before.
+pub async fn run(
+    build: &Build,
+    stage: Stage,
+    cancel: &CancellationToken,
+    on_progress: &mut dyn FnMut(usize, usize),
+) -> Result<Done, BuildError> {
+    let asker = asker::Asker::new(build, stage, cancel);
+    build.folder.write_questions(&build.questions)?;
+    let made = match stage {
+        Stage::Topics => topics::run(&asker, on_progress).await?,
+        Stage::Retrieve => retrieve::run(&asker, on_progress).await?,
+        Stage::SubQuestions => sub_questions::run(&asker, on_progress).await?,
+        Stage::Adversarial => adversarial::run(&asker, on_progress).await?,
+    };
+    let report = store::store(build, stage, made)?;
+    Ok(Done {
+        stage,
+        report,
+        tally: asker.tally(),
+    })
+}
+
+/// Works on items, several at a time; results come in the order of the items. The first error ends it.
+async fn each<I, T, F>(
+    items: Vec<I>,
+    concurrency: usize,
+    on_progress: &mut dyn FnMut(usize, usize),
+    work: impl Fn(I) -> F,
+) -> Result<Vec<T>, BuildError>
+where
+    F: Future<Output = Result<T, BuildError>>,
+{
+    let total = items.len();
+    let mut results: Vec<Option<T>> = (0..total).map(|_| None).collect();
+    let mut running = stream::iter(items.into_iter().enumerate())
+        .map(|(at, item)| {
+            let result = work(item);
+            async move { (at, result.await) }
+        })
+        .buffer_unordered(concurrency);
+    let mut done = 0;
+    on_progress(done, total);
+    while let Some((at, result)) = running.next().await {
+        results[at] = Some(result?);
+        done += 1;
+        on_progress(done, total);
+    }
+    Ok(results.into_iter().flatten().collect())
+}

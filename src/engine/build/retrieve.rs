@@ -1,0 +1,129 @@
+//! The documents of every question: found by its topics in an index, on the web, or both.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::domain::passage::Document;
+use crate::domain::question::Question;
+use crate::domain::text::text_key;
+use crate::engine::ask::to_value;
+use crate::engine::build::asker::Asker;
+use crate::engine::build::report::QuestionReport;
+use crate::engine::build::store::MadeFor;
+use crate::engine::build::{BuildError, each, offline, online};
+
+/// The field of a document that says which topics found it.
+pub(super) const FOUND_BY: &str = "found_by";
+
+/// Retrieves for every question that is worked on.
+pub(super) async fn run(
+    asker: &Asker<'_>,
+    on_progress: &mut dyn FnMut(usize, usize),
+) -> Result<Vec<MadeFor>, BuildError> {
+    let build = asker.build;
+    if build.index.is_none() && build.web.is_none() {
+        return Err(BuildError::Usage(
+            "say where to search: --index DIR, --searxng URL or --google".to_owned(),
+        ));
+    }
+    let Some(topics) = build.folder.topics()? else {
+        return Err(BuildError::Usage(format!(
+            "{} has no search topics yet; make them first with `medrgb build topics`",
+            build.folder.path().display()
+        )));
+    };
+    let items: Vec<(usize, &Question)> = build.worked_on().collect();
+    let topics = &topics;
+    each(items, build.ceiling(), on_progress, |(at, question)| {
+        of_question(asker, at, question, topics)
+    })
+    .await
+}
+
+async fn of_question(
+    asker: &Asker<'_>,
+    at: usize,
+    question: &Question,
+    topics: &HashMap<String, Vec<String>>,
+) -> Result<MadeFor, BuildError> {
+    let mut pool = Pool::default();
+    let mut report = QuestionReport::default();
+    match topics.get(&question.id) {
+        None => report.drop("", "the question has no search topics"),
+        Some(topics) => {
+            offline::find(asker, question, topics, &mut pool).await?;
+            online::find(asker, question, topics, &mut pool, &mut report).await?;
+            if pool.documents.is_empty() && report.failed.is_empty() {
+                report.drop("", "no document was found");
+            }
+        }
+    }
+    report.made = pool.documents.len();
+    Ok(MadeFor {
+        question: at,
+        records: pool.documents.iter().map(to_value).collect(),
+        report,
+    })
+}
+
+/// The documents of a question, each once by id and by text.
+#[derive(Default)]
+pub(super) struct Pool {
+    documents: Vec<Document>,
+    by_id: HashMap<String, usize>,
+    by_text: HashMap<u128, usize>,
+}
+
+impl Pool {
+    /// Takes a document; `found` says what found it. One that is there already is found once more.
+    pub(super) fn add(&mut self, mut document: Document, found: Value) {
+        if document.content.trim().is_empty() {
+            return;
+        }
+        let key = text_key(&document.content);
+        let known = self.by_id.get(&document.id).or(self.by_text.get(&key));
+        if let Some(known) = known.and_then(|&at| self.documents.get_mut(at)) {
+            if let Some(Value::Array(list)) = known.extra.get_mut(FOUND_BY) {
+                list.push(found);
+            }
+            return;
+        }
+        document
+            .extra
+            .insert(FOUND_BY.to_owned(), Value::Array(vec![found]));
+        self.by_id.insert(document.id.clone(), self.documents.len());
+        self.by_text.insert(key, self.documents.len());
+        self.documents.push(document);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::*;
+
+    fn document(id: &str, content: &str) -> Document {
+        Document {
+            id: id.into(),
+            title: String::new(),
+            content: content.into(),
+            source: None,
+            extra: Map::new(),
+        }
+    }
+
+    #[test]
+    fn a_document_stands_once_and_keeps_all_that_found_it() {
+        let mut pool = Pool::default();
+        pool.add(document("a", "Iron is stored."), json!(1));
+        pool.add(document("b", "iron  IS stored."), json!(2));
+        pool.add(document("a", "Another text."), json!(3));
+        pool.add(document("c", "Zinc."), json!(4));
+        pool.add(document("d", " "), json!(5));
+        let ids: Vec<&str> = pool.documents.iter().map(|d| d.id.as_str()).collect();
+        assert_eq!(ids, ["a", "c"]);
+        assert_eq!(pool.documents[0].extra[FOUND_BY], json!([1, 2, 3]));
+    }
+}

@@ -1,0 +1,381 @@
+//! Facets: what a list can be narrowed by, with counts. Values of one facet are alternatives, facets add up.
+//!
+//! A row of a list has one or more cases: a question has one per stored reply, so that "wrong" and
+//! "robustness" must hold of the same reply.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::data::store::Brief;
+use crate::domain::annotation::Annotation;
+use crate::domain::context::Scenario;
+use crate::tui::app::reply::Verdict;
+use crate::tui::widgets::line::one_line;
+
+/// What a list can be narrowed by, in the order in which facets are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FacetKind {
+    /// The set that a question belongs to.
+    Set,
+    /// What was asked for.
+    Scenario,
+    /// The outcome of the reply.
+    Outcome,
+    /// Whether a planted answer was repeated.
+    Misinformation,
+    /// The model.
+    Model,
+    /// How far the annotator is with it.
+    Annotated,
+    /// The annotator's labels.
+    Label,
+}
+
+impl FacetKind {
+    /// All of them.
+    pub const ALL: [FacetKind; 7] = [
+        FacetKind::Set,
+        FacetKind::Scenario,
+        FacetKind::Outcome,
+        FacetKind::Misinformation,
+        FacetKind::Model,
+        FacetKind::Annotated,
+        FacetKind::Label,
+    ];
+
+    /// Its title on screen.
+    pub fn title(self) -> &'static str {
+        match self {
+            FacetKind::Set => "set",
+            FacetKind::Scenario => "scenario",
+            FacetKind::Outcome => "outcome of the reply",
+            FacetKind::Misinformation => "misinformation",
+            FacetKind::Model => "model",
+            FacetKind::Annotated => "annotated by you",
+            FacetKind::Label => "your labels",
+        }
+    }
+
+    /// Its name in stored choices.
+    fn name(self) -> &'static str {
+        match self {
+            FacetKind::Set => "set",
+            FacetKind::Scenario => "scenario",
+            FacetKind::Outcome => "outcome",
+            FacetKind::Misinformation => "misinformation",
+            FacetKind::Model => "model",
+            FacetKind::Annotated => "annotated",
+            FacetKind::Label => "label",
+        }
+    }
+
+    /// Where a value stands among the others; values without a place come behind, by name.
+    fn place(self, value: &str) -> usize {
+        let among = |values: &[&str]| values.iter().position(|one| *one == value);
+        match self {
+            FacetKind::Scenario => among(&Scenario::ALL.map(Scenario::name)),
+            FacetKind::Outcome => among(&Verdict::ALL.map(|verdict| verdict.words().1)),
+            FacetKind::Misinformation => among(&MISINFORMATION),
+            FacetKind::Annotated => among(&ANNOTATED),
+            _ => None,
+        }
+        .unwrap_or(usize::MAX)
+    }
+}
+
+/// What a reply did with planted answers.
+const MISINFORMATION: [&str; 3] = ["adopted", "not adopted", "none planted"];
+
+/// How far an annotator is with a reply.
+const ANNOTATED: [&str; 4] = ["done", "begun", "not yet", "no reply"];
+
+/// The values of one case.
+pub type Case = Vec<(FacetKind, String)>;
+
+/// The values of a stored reply with what the annotator said of it.
+pub fn case_of(brief: &Brief, annotation: Option<&Annotation>) -> Case {
+    let (adopted, planted) = brief.adopted;
+    let misinformation = match (adopted, planted) {
+        (_, 0) => MISINFORMATION[2],
+        (0, _) => MISINFORMATION[1],
+        _ => MISINFORMATION[0],
+    };
+    let said = annotation.filter(|annotation| !annotation.is_blank());
+    let progress = match said {
+        Some(annotation) if annotation.done => ANNOTATED[0],
+        Some(_) => ANNOTATED[1],
+        None => ANNOTATED[2],
+    };
+    let mut case = vec![
+        (
+            FacetKind::Scenario,
+            brief.condition.scenario.name().to_owned(),
+        ),
+        (
+            FacetKind::Outcome,
+            Verdict::of_brief(brief).words().1.to_owned(),
+        ),
+        (FacetKind::Misinformation, misinformation.to_owned()),
+        (FacetKind::Model, one_line(&brief.model_name)),
+        (FacetKind::Annotated, progress.to_owned()),
+    ];
+    if let Some(set) = brief
+        .set
+        .as_deref()
+        .map(one_line)
+        .filter(|set| !set.is_empty())
+    {
+        case.push((FacetKind::Set, set));
+    }
+    let labels = said.into_iter().flat_map(|annotation| &annotation.labels);
+    case.extend(labels.map(|label| (FacetKind::Label, label.clone())));
+    case
+}
+
+/// The value of a question without a stored reply.
+pub fn without_reply() -> (FacetKind, String) {
+    (FacetKind::Annotated, ANNOTATED[3].to_owned())
+}
+
+/// What was chosen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facets {
+    chosen: BTreeMap<FacetKind, BTreeSet<String>>,
+}
+
+/// A value as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FacetValue {
+    /// Its facet.
+    pub kind: FacetKind,
+    /// The value.
+    pub value: String,
+    /// Rows that the list would have with this value, as far as the other facets are.
+    pub count: usize,
+    /// Whether it is chosen.
+    pub chosen: bool,
+}
+
+impl Facets {
+    /// Whether nothing is chosen.
+    pub fn is_empty(&self) -> bool {
+        self.chosen.is_empty()
+    }
+
+    /// Chooses a value, or no longer.
+    pub fn toggle(&mut self, kind: FacetKind, value: &str) {
+        let values = self.chosen.entry(kind).or_default();
+        if !values.remove(value) {
+            values.insert(value.to_owned());
+        }
+        if values.is_empty() {
+            self.chosen.remove(&kind);
+        }
+    }
+
+    /// Chooses nothing.
+    pub fn clear(&mut self) {
+        self.chosen.clear();
+    }
+
+    /// Whether a row with these cases passes.
+    pub fn admit(&self, cases: &[Case]) -> bool {
+        cases.iter().any(|case| self.fits(case, None))
+    }
+
+    /// Whether a case has a chosen value of every facet, `except` left aside.
+    fn fits(&self, case: &Case, except: Option<FacetKind>) -> bool {
+        self.chosen
+            .iter()
+            .filter(|(kind, _)| Some(**kind) != except)
+            .all(|(kind, values)| {
+                case.iter()
+                    .any(|(of, value)| of == kind && values.contains(value))
+            })
+    }
+
+    /// All values of these rows with their counts; facets with a single value that is not chosen are left out,
+    /// since they narrow nothing. A value that is chosen stays, even where no row has it.
+    pub fn values<'a>(&self, rows: impl Iterator<Item = &'a [Case]>) -> Vec<FacetValue> {
+        let mut counts: BTreeMap<(FacetKind, String), usize> = BTreeMap::new();
+        for (kind, values) in &self.chosen {
+            for value in values {
+                counts.insert((*kind, value.clone()), 0);
+            }
+        }
+        for cases in rows {
+            // A row counts once for a value, however many of its cases have it.
+            let mut seen: BTreeSet<&(FacetKind, String)> = BTreeSet::new();
+            for case in cases {
+                for value in case {
+                    counts.entry(value.clone()).or_insert(0);
+                    if self.fits(case, Some(value.0)) {
+                        seen.insert(value);
+                    }
+                }
+            }
+            for value in seen {
+                if let Some(count) = counts.get_mut(value) {
+                    *count += 1;
+                }
+            }
+        }
+        let mut values: Vec<FacetValue> = counts
+            .into_iter()
+            .map(|((kind, value), count)| FacetValue {
+                chosen: self.has(kind, &value),
+                kind,
+                value,
+                count,
+            })
+            .collect();
+        let several = |kind: FacetKind, all: &[FacetValue]| {
+            all.iter().filter(|one| one.kind == kind).count() > 1
+                || all.iter().any(|one| one.kind == kind && one.chosen)
+        };
+        let kept: Vec<bool> = values
+            .iter()
+            .map(|one| several(one.kind, &values))
+            .collect();
+        let mut kept = kept.into_iter();
+        values.retain(|_| kept.next().unwrap_or(true));
+        values.sort_by_key(|one| (one.kind, one.kind.place(&one.value), one.value.clone()));
+        values
+    }
+
+    /// Whether a value is chosen.
+    pub fn has(&self, kind: FacetKind, value: &str) -> bool {
+        self.chosen
+            .get(&kind)
+            .is_some_and(|values| values.contains(value))
+    }
+
+    /// What is chosen, in words; `name` gives a label's name.
+    pub fn words(&self, name: impl Fn(&str) -> String) -> String {
+        let facets: Vec<String> = self
+            .chosen
+            .iter()
+            .map(|(kind, values)| {
+                let values: Vec<String> = values
+                    .iter()
+                    .map(|value| match kind {
+                        FacetKind::Misinformation if value != MISINFORMATION[2] => {
+                            format!("misinformation {value}")
+                        }
+                        FacetKind::Annotated => format!("annotated: {value}"),
+                        FacetKind::Label => name(value),
+                        _ => value.clone(),
+                    })
+                    .collect();
+                values.join(" or ")
+            })
+            .collect();
+        facets.join(" · ")
+    }
+
+    /// The choice as JSON, to be remembered.
+    pub fn to_json(&self) -> String {
+        let named: BTreeMap<&str, &BTreeSet<String>> = self
+            .chosen
+            .iter()
+            .map(|(kind, values)| (kind.name(), values))
+            .collect();
+        serde_json::to_string(&named).unwrap_or_default()
+    }
+
+    /// A remembered choice; what is unknown in it is left out.
+    pub fn from_json(text: &str) -> Facets {
+        let named: BTreeMap<String, BTreeSet<String>> =
+            serde_json::from_str(text).unwrap_or_default();
+        let chosen = named.into_iter().filter_map(|(name, values)| {
+            let kind = FacetKind::ALL
+                .into_iter()
+                .find(|kind| kind.name() == name)?;
+            (!values.is_empty()).then_some((kind, values))
+        });
+        Facets {
+            chosen: chosen.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(values: &[(FacetKind, &str)]) -> Case {
+        values
+            .iter()
+            .map(|(kind, value)| (*kind, (*value).to_owned()))
+            .collect()
+    }
+
+    fn count(values: &[FacetValue], value: &str) -> Option<usize> {
+        values
+            .iter()
+            .find(|one| one.value == value)
+            .map(|one| one.count)
+    }
+
+    #[test]
+    fn counts_say_how_many_rows_a_value_would_leave() {
+        use FacetKind::{Outcome, Scenario};
+        // The first question was answered twice.
+        let rows = [
+            vec![
+                case(&[(Scenario, "sufficiency"), (Outcome, "right")]),
+                case(&[(Scenario, "robustness"), (Outcome, "wrong")]),
+            ],
+            vec![case(&[(Scenario, "robustness"), (Outcome, "right")])],
+            vec![case(&[(Scenario, "sufficiency"), (Outcome, "wrong")])],
+        ];
+        let all = || rows.iter().map(Vec::as_slice);
+        let mut facets = Facets::default();
+        let values = facets.values(all());
+        assert_eq!(count(&values, "robustness"), Some(2));
+        assert_eq!(count(&values, "wrong"), Some(2));
+        assert_eq!(values[0].value, "sufficiency", "in the paper's order");
+        facets.toggle(Scenario, "robustness");
+        facets.toggle(Outcome, "wrong");
+        // Only the first question was answered wrong in robustness; the third was elsewhere.
+        let passing: Vec<bool> = rows.iter().map(|row| facets.admit(row)).collect();
+        assert_eq!(passing, [true, false, false]);
+        let values = facets.values(all());
+        assert_eq!(
+            count(&values, "right"),
+            Some(1),
+            "of the robustness replies"
+        );
+        assert_eq!(count(&values, "sufficiency"), Some(1), "of the wrong ones");
+        facets.toggle(Scenario, "sufficiency");
+        assert!(
+            facets.admit(&rows[2]),
+            "values of one facet are alternatives"
+        );
+        assert_eq!(Facets::from_json(&facets.to_json()), facets);
+        facets.clear();
+        assert!(facets.is_empty() && facets.admit(&rows[1]));
+    }
+
+    #[test]
+    fn what_narrows_nothing_is_left_out_but_what_is_chosen_stays() {
+        use FacetKind::{Model, Outcome};
+        let rows = [
+            vec![case(&[(Model, "m"), (Outcome, "right")])],
+            vec![case(&[(Model, "m"), (Outcome, "wrong")])],
+        ];
+        let mut facets = Facets::default();
+        let values = facets.values(rows.iter().map(Vec::as_slice));
+        assert_eq!(count(&values, "m"), None);
+        facets.toggle(Model, "gone");
+        let values = facets.values(rows.iter().map(Vec::as_slice));
+        assert_eq!(
+            (count(&values, "gone"), count(&values, "m")),
+            (Some(0), Some(2))
+        );
+        assert_eq!(
+            Facets::from_json("{\"shape\": [\"round\"]}"),
+            Facets::default()
+        );
+        assert_eq!(Facets::from_json("no json"), Facets::default());
+    }
+}

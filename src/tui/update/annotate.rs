@@ -1,0 +1,398 @@
+//! Keys of labelling a reply.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::data::store::ReplyRecord;
+use crate::domain::annotation::{Act, Change, Event, Part};
+use crate::domain::context::Condition;
+use crate::domain::text::{count, short};
+use crate::tui::app::annotate::OpenReply;
+use crate::tui::app::input::Input;
+use crate::tui::app::{App, Screen, Ticket};
+use crate::tui::command::Command;
+use crate::tui::effects::Effect;
+use crate::tui::update::{distance, instance, queue, scrolled};
+use crate::tui::view;
+
+/// Shows the chosen reply of the queue.
+pub(super) fn open(app: &mut App) -> Vec<Effect> {
+    let blind = app.annotate.blind;
+    let ticket = app.ticket();
+    let annotate = &mut app.annotate;
+    let Some(queue) = &mut annotate.queue else {
+        return Vec::new();
+    };
+    let Some(at) = queue.current() else {
+        return Vec::new();
+    };
+    if !queue.hides(at, blind) && queue.part == Part::Annotator {
+        queue.seen.insert(at);
+    }
+    annotate.scroll = [0; 2];
+    annotate.note = None;
+    annotate.explained = None;
+    app.screen = Screen::Annotate;
+    if queue.open.as_ref().is_some_and(|(open, _)| *open == at) {
+        return Vec::new();
+    }
+    queue.open = None;
+    queue.reading = Some(ticket);
+    let id = queue.items.get(at).map_or(0, |item| item.brief.id);
+    vec![Effect::LoadReply { ticket, id }]
+}
+
+pub(super) fn on_reply(
+    app: &mut App,
+    ticket: Ticket,
+    result: Result<Option<Box<ReplyRecord>>, String>,
+) {
+    let Some(queue) = &mut app.annotate.queue else {
+        return;
+    };
+    if queue.reading != Some(ticket) {
+        return;
+    }
+    queue.reading = None;
+    let opened = match result {
+        Ok(Some(record)) => Ok(OpenReply::of(&record)),
+        Ok(None) => Err("this reply is no longer in the store".to_owned()),
+        Err(problem) => Err(problem),
+    };
+    queue.open = queue.current().map(|at| (at, opened));
+}
+
+/// Whether a key sets a label; then it does nothing else.
+pub(super) fn on_label_key(app: &mut App, key: KeyEvent) -> Option<Vec<Effect>> {
+    let KeyCode::Char(letter) = key.code else {
+        return None;
+    };
+    if key
+        .modifiers
+        .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
+    {
+        return None;
+    }
+    let label = app.annotate.taxonomy.keyed(letter)?.id.clone();
+    app.annotate.explained = Some(label.clone());
+    let queue = app.annotate.queue.as_ref()?;
+    let mut labels = queue.said().labels;
+    if !labels.remove(&label) {
+        labels.insert(label);
+    }
+    Some(change(app, Change::Labels(labels)))
+}
+
+/// Changes the annotation of the reply on screen: in the state at once, on disk as soon as the disk can.
+fn change(app: &mut App, change: Change) -> Vec<Effect> {
+    let act = app
+        .annotate
+        .queue
+        .as_ref()
+        .and_then(|queue| queue.change(change));
+    act.map_or_else(Vec::new, |act| perform(app, act))
+}
+
+/// Does an act where it changes something.
+fn perform(app: &mut App, act: Act) -> Vec<Effect> {
+    let event = Event {
+        at: String::new(),
+        taxonomy: app.annotate.taxonomy.stamp(),
+        act,
+    };
+    let Some(queue) = &mut app.annotate.queue else {
+        return Vec::new();
+    };
+    if queue.apply(&event).is_none() {
+        return Vec::new();
+    }
+    queue.pending += 1;
+    let (run, part) = (queue.run.clone(), queue.part);
+    app.stored_changed();
+    vec![Effect::Annotate {
+        run,
+        hand: app.annotate.hand(part),
+        event,
+    }]
+}
+
+/// An act is on disk, or is not: then the queue is read again, so that the screen shows what is.
+pub(super) fn on_written(app: &mut App, result: Result<(), String>) -> Vec<Effect> {
+    let Some(queue) = &mut app.annotate.queue else {
+        return Vec::new();
+    };
+    queue.pending = queue.pending.saturating_sub(1);
+    let Err(problem) = result else {
+        return Vec::new();
+    };
+    let (run, part) = (queue.run.clone(), queue.part);
+    let here = queue.item().map(|item| item.brief.reply_id.clone());
+    app.complain(format!("That was NOT saved: {problem}"));
+    queue::begin(app, run, part, here)
+}
+
+pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
+    match command {
+        Command::Done => return done(app),
+        Command::LabelNote => {
+            let queue = app.annotate.queue.as_ref();
+            let note = queue.map(|queue| queue.said().note).unwrap_or_default();
+            app.annotate.note = Some(Input::new(&note));
+        }
+        Command::Unsure => {
+            let queue = app.annotate.queue.as_ref();
+            let unsure = queue.is_some_and(|queue| queue.said().unsure);
+            return change(app, Change::Unsure(!unsure));
+        }
+        Command::Undo => return undo(app, Act::Undo),
+        Command::Redo => return undo(app, Act::Redo),
+        Command::NextReply => return step(app, 1),
+        Command::PreviousReply => return step(app, -1),
+        Command::Blind => toggle_blind(app),
+        Command::Adjudicate => return queue::adjudicate(app),
+        Command::ShowInstance => return show_instance(app),
+        Command::ToggleRaw => {
+            app.annotate.raw = !app.annotate.raw;
+            app.annotate.scroll[1] = 0;
+        }
+        Command::FocusNext | Command::FocusPrevious => app.annotate.focus = 1 - app.annotate.focus,
+        Command::NextDocument => jump(app, true),
+        Command::PreviousDocument => jump(app, false),
+        Command::Back => {
+            app.screen = match (app.annotate.from, &app.instance) {
+                (Screen::Instance, Some(_)) => Screen::Instance,
+                _ => Screen::Queue,
+            };
+            app.annotate.from = Screen::Queue;
+            queue::settle(app);
+        }
+        _ => scroll(app, command),
+    }
+    Vec::new()
+}
+
+/// Finishes the reply. What was hidden is shown first; else, or when it is finished already, the next one that
+/// is not follows.
+fn done(app: &mut App) -> Vec<Effect> {
+    let hidden = app.annotate.hidden();
+    let Some(queue) = &app.annotate.queue else {
+        return Vec::new();
+    };
+    let Some((at, item)) = queue.current().zip(queue.item()) else {
+        return Vec::new();
+    };
+    let mut effects = Vec::new();
+    if !queue.book.is_done(&item.brief.reply_id) {
+        let blind = hidden && !queue.seen.contains(&at);
+        // What one who decides was shown as agreed on is what is decided.
+        if queue.part == Part::Adjudicator && queue.book.get(&item.brief.reply_id).is_none() {
+            let labels = queue.said().labels;
+            if !labels.is_empty() {
+                effects.extend(change(app, Change::Labels(labels)));
+            }
+        }
+        effects.extend(change(app, Change::Done { done: true, blind }));
+        if hidden {
+            let done = app.keymap.key(Command::Done);
+            app.say(format!(
+                "done; gold answer and roles are shown now, {done} goes on to the next reply"
+            ));
+            return effects;
+        }
+    }
+    effects.extend(next_undone(app));
+    effects
+}
+
+fn next_undone(app: &mut App) -> Vec<Effect> {
+    let Some(queue) = &mut app.annotate.queue else {
+        return Vec::new();
+    };
+    let later = queue.next_undone(queue.selected + 1);
+    match later.or_else(|| queue.next_undone(0)) {
+        Some(row) => {
+            queue.selected = row;
+            open(app)
+        }
+        None => {
+            let (done, _) = queue.progress();
+            let run = queue.run.clone();
+            let back = app.keymap.key(Command::Back);
+            app.say(format!(
+                "this queue is finished: {}. {back} goes back to it; `medrgb annotate export --run {}` writes what you said",
+                count(done, "reply"),
+                short(&run)
+            ));
+            Vec::new()
+        }
+    }
+}
+
+/// Takes back the last change, or makes it again, and goes to its reply.
+pub(super) fn undo(app: &mut App, act: Act) -> Vec<Effect> {
+    let word = match act {
+        Act::Redo => "made again",
+        _ => "taken back",
+    };
+    let before = app.annotate.queue.as_ref().map(|queue| queue.book.clone());
+    let event = Event {
+        at: String::new(),
+        taxonomy: app.annotate.taxonomy.stamp(),
+        act: act.clone(),
+    };
+    // Tried on a copy, to know where it leads.
+    let Some(moved) = before.and_then(|mut book| book.apply(&event)) else {
+        app.say(match act {
+            Act::Redo => "there is nothing to make again",
+            _ => "there is nothing to take back",
+        });
+        return Vec::new();
+    };
+    let mut effects = perform(app, act);
+    let Some(queue) = &mut app.annotate.queue else {
+        return effects;
+    };
+    let here = queue.item().map(|item| item.brief.reply_id.clone());
+    let elsewhere = here.as_ref() != Some(&moved.reply);
+    let found = !elsewhere || queue.choose(&moved.reply);
+    let where_to = match (elsewhere, found) {
+        (false, _) => String::new(),
+        (true, true) => ", on its reply now".to_owned(),
+        (true, false) => ", on a reply that this queue does not show".to_owned(),
+    };
+    let question = crate::tui::widgets::line::one_line(&moved.question_id);
+    app.say(format!(
+        "the last change of {question} was {word}{where_to}"
+    ));
+    if elsewhere && found && app.screen == Screen::Annotate {
+        let notice = app.notice.take();
+        effects.extend(open(app));
+        app.notice = notice;
+    }
+    effects
+}
+
+fn step(app: &mut App, by: isize) -> Vec<Effect> {
+    let Some(queue) = &mut app.annotate.queue else {
+        return Vec::new();
+    };
+    match queue.selected.checked_add_signed(by) {
+        Some(row) if row < queue.shown.len() => {
+            queue.selected = row;
+            open(app)
+        }
+        _ => {
+            app.say(match by {
+                1 => "this is the last reply of the queue",
+                _ => "this is the first reply of the queue",
+            });
+            Vec::new()
+        }
+    }
+}
+
+/// Turns blind mode on or off; what was seen open does not count as blind any more.
+pub(super) fn toggle_blind(app: &mut App) {
+    app.annotate.blind = !app.annotate.blind;
+    let blind = app.annotate.blind;
+    if app.screen == Screen::Annotate
+        && let Some(queue) = &mut app.annotate.queue
+        && let Some(at) = queue.current()
+        && !blind
+    {
+        queue.seen.insert(at);
+    }
+    app.say(match blind {
+        true => "blind: gold answers, roles and outcomes are hidden until a reply is done",
+        false => "no longer blind: gold answers, roles and outcomes are shown",
+    });
+}
+
+/// Opens the reply's question under its condition on the instance screen.
+fn show_instance(app: &mut App) -> Vec<Effect> {
+    let found = app.annotate.queue.as_ref().and_then(|queue| {
+        let brief = &queue.item()?.brief;
+        Some((
+            brief.dataset_fingerprint.clone(),
+            brief.question_id.clone(),
+            brief.condition,
+        ))
+    });
+    let Some((fingerprint, question_id, condition)) = found else {
+        return Vec::new();
+    };
+    if app.annotate.hidden() {
+        app.complain("The instance screen shows gold answer and roles; finish this reply first, or turn blind mode off");
+        return Vec::new();
+    }
+    let position = app
+        .data()
+        .filter(|dataset| dataset.fingerprint == fingerprint)
+        .and_then(|dataset| dataset.position(&question_id));
+    let Some(index) = position else {
+        app.complain("This reply is about another dataset than the one that is open; `medrgb FOLDER` opens its folder");
+        return Vec::new();
+    };
+    let effects = instance::open(app, index);
+    under(app, condition);
+    effects
+}
+
+fn under(app: &mut App, condition: Condition) {
+    let Some(dataset) = app.data().cloned() else {
+        return;
+    };
+    let marks = app.theme.mono;
+    if let Some(state) = &mut app.instance {
+        state.recompose(&dataset, &app.settings.templates, condition, marks);
+    }
+}
+
+/// Keys while the note is written.
+pub(super) fn on_typing(app: &mut App, key: KeyEvent) -> Vec<Effect> {
+    let Some(note) = &mut app.annotate.note else {
+        return Vec::new();
+    };
+    match key.code {
+        KeyCode::Enter => {
+            let text = note.text().trim().to_owned();
+            app.annotate.note = None;
+            return change(app, Change::Note(text));
+        }
+        KeyCode::Esc => app.annotate.note = None,
+        _ => {
+            note.key(key);
+        }
+    }
+    Vec::new()
+}
+
+fn scroll(app: &mut App, command: Command) {
+    let panel = view::annotate::focused(app);
+    let (rows, height) = view::annotate::extent(app, panel);
+    if let Some(by) = distance(command, height) {
+        app.annotate.scroll[panel] = scrolled(app.annotate.scroll[panel], by, rows, height);
+    }
+}
+
+/// Scrolls to the next or previous document (or part of the page).
+fn jump(app: &mut App, forward: bool) {
+    let panel = view::annotate::focused(app);
+    let (rows, height) = view::annotate::extent(app, panel);
+    let at = app.annotate.scroll[panel];
+    let anchors = view::annotate::anchors(app, panel);
+    let next = match forward {
+        true => anchors.into_iter().find(|anchor| *anchor > at),
+        false => anchors.into_iter().rev().find(|anchor| *anchor < at),
+    };
+    if let Some(next) = next {
+        app.annotate.scroll[panel] = next.min(rows.saturating_sub(height));
+    }
+}
+
+pub(super) fn clamp(app: &mut App) {
+    for panel in 0..2 {
+        let (rows, height) = view::annotate::extent(app, panel);
+        let at = &mut app.annotate.scroll[panel];
+        *at = (*at).min(rows.saturating_sub(height));
+    }
+}

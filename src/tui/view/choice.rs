@@ -1,0 +1,177 @@
+//! Lists over a screen: the stored runs, and what the list below can be narrowed by.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use crate::domain::text::count;
+use crate::tui::app::annotate::{RunList, RunUse};
+use crate::tui::app::browse::CasesState;
+use crate::tui::app::facet::{FacetKind, FacetValue};
+use crate::tui::app::{App, Overlay, Screen};
+use crate::tui::theme::Tone;
+use crate::tui::view::chrome::{frame, inside, put, span};
+use crate::tui::widgets::flow::Flow;
+use crate::tui::widgets::line::{both_ends, one_line};
+
+pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
+    match &app.overlay {
+        Some(Overlay::Runs { selected, purpose }) => runs(app, area, buffer, *selected, *purpose),
+        Some(Overlay::Facets { selected, values }) => facets(app, area, buffer, *selected, values),
+        _ => {}
+    }
+}
+
+fn runs(app: &App, area: Rect, buffer: &mut Buffer, selected: usize, purpose: RunUse) {
+    let theme = &app.theme;
+    let title = match purpose {
+        RunUse::Annotate => "Whose replies do you want to label? Choose a run",
+        RunUse::Outcomes => "Whose outcomes shall the list show? Choose a run",
+    };
+    frame(
+        app,
+        area,
+        buffer,
+        true,
+        vec![span(theme, title, Tone::Title)],
+        Vec::new(),
+    );
+    let inner = inside(area);
+    let runs = match &app.annotate.runs {
+        RunList::Ready(runs) if !runs.is_empty() => runs,
+        RunList::Ready(_) => {
+            return say(
+                app,
+                inner,
+                buffer,
+                &[
+                    ("There is no stored reply yet.", Tone::Warning),
+                    (
+                        "Open a question and ask a model, or run `medrgb sweep`: every reply is stored under a run.",
+                        Tone::Text,
+                    ),
+                ],
+            );
+        }
+        RunList::Failed(problem) => {
+            return say(
+                app,
+                inner,
+                buffer,
+                &[
+                    ("The runs can't be read.", Tone::Bad),
+                    (problem, Tone::Text),
+                ],
+            );
+        }
+        RunList::Loading => return say(app, inner, buffer, &[("Reading the runs …", Tone::Text)]),
+    };
+    let mut rows = Vec::new();
+    if purpose == RunUse::Outcomes {
+        rows.push(Line::from(span(
+            theme,
+            "all runs: the newest reply to each question",
+            Tone::Strong,
+        )));
+    }
+    for run in runs {
+        let done = match run.done {
+            0 => String::new(),
+            done => format!("  {done} labelled by you"),
+        };
+        let left = vec![
+            span(theme, one_line(&run.name), Tone::Strong),
+            span(theme, format!("  {}", run.about), Tone::Faint),
+        ];
+        let (replies, questions) = (usize::try_from(run.replies), usize::try_from(run.questions));
+        let counts = format!(
+            "  {} to {}{done}",
+            count(replies.unwrap_or(usize::MAX), "reply"),
+            count(questions.unwrap_or(usize::MAX), "question")
+        );
+        let right = vec![span(theme, counts, Tone::Text)];
+        rows.push(both_ends(left, right, usize::from(inner.width)));
+    }
+    list(app, inner, buffer, &rows, Some(selected));
+}
+
+fn facets(app: &App, area: Rect, buffer: &mut Buffer, selected: usize, values: &[FacetValue]) {
+    let theme = &app.theme;
+    let (what, kinds) = match app.screen {
+        Screen::Queue => ("Which replies?", None),
+        _ => ("Which questions?", Some(&app.browse.cases_state)),
+    };
+    let mut title = vec![span(theme, what, Tone::Title)];
+    match kinds {
+        Some(CasesState::Loading(_)) => {
+            title.push(span(theme, "  reading stored replies …", Tone::Warning));
+        }
+        Some(CasesState::Failed(_)) => {
+            title.push(span(theme, "  stored replies can't be read", Tone::Bad));
+        }
+        _ => {}
+    }
+    frame(app, area, buffer, true, title, Vec::new());
+    let inner = inside(area);
+    if values.is_empty() {
+        return say(
+            app,
+            inner,
+            buffer,
+            &[(
+                "There is nothing to narrow the list by: all of it is alike.",
+                Tone::Text,
+            )],
+        );
+    }
+    let mut rows = Vec::new();
+    let mut at = None;
+    let mut last: Option<FacetKind> = None;
+    for (index, value) in values.iter().enumerate() {
+        if last != Some(value.kind) {
+            rows.push(Line::from(span(theme, value.kind.title(), Tone::Title)));
+            last = Some(value.kind);
+        }
+        if index == selected {
+            at = Some(rows.len());
+        }
+        let mark = if value.chosen { "[x] " } else { "[ ] " };
+        let name = match value.kind {
+            FacetKind::Label => app.annotate.taxonomy.name_of(&value.value),
+            _ => &value.value,
+        };
+        let tone = match (value.chosen, value.count) {
+            (true, _) => Tone::Match,
+            (false, 0) => Tone::Faint,
+            _ => Tone::Text,
+        };
+        let left = vec![span(theme, format!("  {mark}{}", one_line(name)), tone)];
+        let right = vec![span(theme, format!(" {}", value.count), tone)];
+        rows.push(both_ends(left, right, usize::from(inner.width)));
+    }
+    list(app, inner, buffer, &rows, at);
+}
+
+/// Rows with one chosen, which is kept in sight.
+fn list(app: &App, area: Rect, buffer: &mut Buffer, rows: &[Line<'static>], chosen: Option<usize>) {
+    let visible = usize::from(area.height).max(1);
+    let top = chosen.map_or(0, |chosen| (chosen + 1).saturating_sub(visible));
+    let shown = rows.iter().enumerate().skip(top);
+    for (y, (row, line)) in (area.top()..area.bottom()).zip(shown) {
+        put(buffer, area.x, y, line, area.width);
+        if Some(row) == chosen {
+            let whole = Rect::new(area.x.saturating_sub(1), y, area.width + 2, 1);
+            buffer.set_style(whole, app.theme.style(Tone::Selection));
+            let arrow = Line::styled(">", app.theme.style(Tone::Key));
+            put(buffer, area.x.saturating_sub(1), y, &arrow, 1);
+        }
+    }
+}
+
+fn say(app: &App, area: Rect, buffer: &mut Buffer, lines: &[(&str, Tone)]) {
+    let mut flow = Flow::new(area.width);
+    for (text, tone) in lines {
+        flow.say(&app.wraps, text, *tone);
+    }
+    flow.draw(area, buffer, 0, &app.theme);
+}
