@@ -47,13 +47,14 @@ pub struct Brief {
     pub reasoning: Option<String>,
 }
 
-const COLUMNS: &str = "id, run, dataset_fingerprint, question_id, json_extract(question, '$.text'),
-    CAST(coalesce(json_extract(question, '$.extra.dataset'), json_extract(question, '$.extra.source_dataset'),
-        json_extract(question, '$.extra.subset')) AS TEXT),
-    condition, json_extract(context, '$.variant'), model_name, created_at, raw,
-    json_extract(parsed, '$.outcome'), json_extract(scores, '$.main_correct'),
-    coalesce(json_extract(scores, '$.counts.misinformation_adopted.num'), 0),
-    coalesce(json_extract(scores, '$.counts.misinformation_adopted.den'), 0)";
+// Contexts are long: only those of probes, which say so in a column, are looked into.
+const COLUMNS: &str = "replies.id, run, dataset_fingerprint, question_id, json_extract(texts.question, '$.text'),
+    CAST(coalesce(question_set, json_extract(texts.question, '$.extra.source_dataset'),
+        json_extract(texts.question, '$.extra.subset')) AS TEXT),
+    condition, CASE WHEN changed THEN json_extract(texts.context, '$.variant') END, model_name, created_at, texts.raw,
+    outcome, json_extract(scores, '$.main_correct'),
+    coalesce(json_extract(counts, '$.misinformation_adopted.num'), 0),
+    coalesce(json_extract(counts, '$.misinformation_adopted.den'), 0)";
 
 impl Store {
     /// The replies (not the failed calls) in brief, in stored order, with their reasoning where `texts` says
@@ -75,7 +76,8 @@ impl Store {
             false => "NULL",
         };
         let sql = format!(
-            "SELECT {COLUMNS}, {reasoning} FROM replies WHERE {filter} AND failure = 'null' ORDER BY id"
+            "SELECT {COLUMNS}, {reasoning} FROM replies JOIN texts ON texts.id = replies.id
+             WHERE {filter} AND failure = 'null' ORDER BY replies.id"
         );
         let read = || -> rusqlite::Result<(Vec<Brief>, usize)> {
             let connection = self.lock();
