@@ -120,6 +120,22 @@ fn open_with(path: &Path, digest: Option<Digest>) -> io::Result<(Box<dyn BufRead
     Ok((reader, position))
 }
 
+/// Why a file can't be opened or read, in words that follow its name, with what to do.
+pub fn why(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "does not exist; check the path".to_owned(),
+        io::ErrorKind::IsADirectory => "is a folder, but a file is expected".to_owned(),
+        io::ErrorKind::PermissionDenied => {
+            "can't be opened: you have no right to read it".to_owned()
+        }
+        // What the unpacking of gzip says of bytes that it can't unpack.
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
+            format!("is damaged: its gzip data can't be unpacked ({error}); fetch or pack it again")
+        }
+        _ => format!("can't be read ({error})"),
+    }
+}
+
 /// One line of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'a> {

@@ -8,7 +8,8 @@ use serde_json::json;
 use crate::cli::Failure;
 use crate::cli::common::{Environment, note, say, say_json};
 use crate::cli::condition::open_dataset;
-use crate::data::export::{self, Format};
+use crate::cli::progress::Line;
+use crate::data::export::{self, Format, Records, StoredRun};
 use crate::data::output;
 use crate::data::store::Store;
 use crate::domain::text::{count, short};
@@ -39,8 +40,10 @@ pub enum What {
     },
     /// A run as one file: a row per record, or one of Inspect's JSON logs.
     ///
-    /// `import run` reads JSON lines back, `import inspect` the log. Every text of the run is in the file; keys are
-    /// not, since a run never holds them.
+    /// `import run` reads JSON lines back whole, `import inspect` the log with contexts and conditions. CSV and
+    /// Parquet are for tables: their columns say scenario, n, p, seed, documents and metrics, but imported again their
+    /// replies count as standard without documents. Every text of the run is in the file; keys are not, since a run
+    /// never holds them.
     Run {
         /// Name of the run
         #[arg(value_name = "RUN")]
@@ -89,11 +92,16 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         }
         What::Run { run, to } => {
             check(&to)?;
-            let records = records(&run, environment)?;
-            export::run(&records, to.format(), &to.out).map_err(Failure::failed)?;
-            (to, records.len(), "record")
+            let rows = write_run(&run, &to, environment)?;
+            (to, rows, "record")
         }
     };
+    if to.format.is_none() && !to.ending_tells() {
+        note(&format!(
+            "note: the ending of {} names no format, so it holds JSON lines; --format or an ending .jsonl, .csv or .parquet says another",
+            to.out.display()
+        ));
+    }
     match to.json {
         true => say_json(
             &json!({"file": to.out, "format": to.format().name(), format!("{what}s"): rows}),
@@ -107,7 +115,40 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     }
 }
 
+/// Writes a run, page by page; gives the number of records.
+fn write_run(run: &str, to: &To, environment: &Environment) -> Result<usize, Failure> {
+    let store = store_of(run, environment)?;
+    let stored = StoredRun::new(&store, run);
+    let line = Line::new();
+    let records = || -> Records<'_> {
+        Box::new(
+            stored
+                .records()
+                .inspect(|_| line.count("exporting records", stored.read())),
+        )
+    };
+    export::run(&records, to.format(), &to.out).map_err(Failure::failed)?;
+    drop(line);
+    if stored.broken() > 0 {
+        note(&format!(
+            "note: left out, since it can't be read: {}",
+            count(stored.broken(), "record")
+        ));
+    }
+    Ok(stored.read())
+}
+
 impl To {
+    /// Whether the file's ending names a format. A device or a file without an ending promises nothing.
+    fn ending_tells(&self) -> bool {
+        let Some(ending) = self.out.extension() else {
+            return true;
+        };
+        let known = ["csv", "parquet", "jsonl", "ndjson"];
+        let ending = ending.to_string_lossy().to_lowercase();
+        known.contains(&ending.as_str()) || output::is_stream(&self.out)
+    }
+
     /// The format of the flag, else that of the file's ending; a name that says nothing is JSON lines.
     fn format(&self) -> Format {
         let ending = self.out.extension().and_then(|ending| ending.to_str());
@@ -131,10 +172,8 @@ fn check(to: &To) -> Result<(), Failure> {
     }
 }
 
-fn records(
-    run: &str,
-    environment: &Environment,
-) -> Result<Vec<crate::data::store::ReplyRecord>, Failure> {
+/// The store that holds a run.
+fn store_of(run: &str, environment: &Environment) -> Result<Store, Failure> {
     let file = store_file(&environment.paths);
     if !file.exists() {
         return Err(Failure::Failed(format!(
@@ -144,8 +183,8 @@ fn records(
         )));
     }
     let store = Store::open(&file).map_err(Failure::failed)?;
-    let records = store.replies_of_run(run).map_err(Failure::failed)?;
-    if records.is_empty() {
+    let first = store.page_of_run(run, 0).map_err(Failure::failed)?;
+    if first.last.is_none() {
         let names: Vec<String> = store
             .runs()
             .map_err(Failure::failed)?
@@ -159,5 +198,5 @@ fn records(
             run = short(run)
         )));
     }
-    Ok(records)
+    Ok(store)
 }

@@ -17,13 +17,20 @@ use crate::engine::models::store_file;
 #[command(after_long_help = "\
 Kinds:
   medrgb      MedRGB's Parquet files from Hugging Face → dataset folders
+              MedLFQA has no options and is left out; without the kind only files named as published
+              (bioasq-00000-of-00001.parquet) are taken for them, since figures then stand beside the paper's
   reference   folder of MedRGB's reference code, and its *_predictions.json → dataset folder, run
+              a list of {\"question_id\", \"p_sig\", \"response\", \"noise_doc_ids\"} in a file that begins with its
+              scenario, such as sufficiency_p60_predictions.json
   mirage      MIRAGE's benchmark.json[.gz] → dataset folders; with predictions → runs
+              JSON lines {\"id\", \"response\"} in SET.MODEL.cot.jsonl, or folders SET/cot/MODEL/test_ID.json:
+              set and model are taken from the path
   rgb         RGB's files with counterfactuals (en_fact.json) → dataset folder
+              files without \"fakeanswer\" give no wrong option, so their questions are left out
   pubmedqa    PubMedQA's ori_pqal.json → dataset folder
   lm-eval     samples_*.jsonl of lm-evaluation-harness → run
   inspect     Inspect's JSON logs → run
-  promptfoo   promptfoo's JSON results → run
+  promptfoo   promptfoo's results as JSON or JSON lines → run
   jsonl, csv, parquet
               rows with a question each → dataset folder; with a reply each → run
   run         a run that medrgb exported as JSON lines → run
@@ -71,8 +78,8 @@ pub struct Args {
     /// Dataset folder whose questions the replies answer
     #[arg(long, short = 'd', value_name = "FOLDER")]
     pub dataset: Option<PathBuf>,
-    /// Name of the run that replies are stored under
-    #[arg(long, value_name = "NAME")]
+    /// Name of the run that replies are stored under; of several files of replies each becomes a run NAME-FILE
+    #[arg(long, value_name = "NAME", value_parser = super::ask::run_name)]
     pub run: Option<String>,
     /// Name of the model, where the files do not say it or say it wrongly
     #[arg(long, short = 'm', value_name = "NAME")]

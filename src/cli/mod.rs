@@ -36,11 +36,15 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
 
 use crate::domain::plain::plain;
 use crate::domain::text;
 use crate::model::open::is_computing;
+
+/// Most characters of an argument that a message quotes whole.
+const LONGEST_QUOTED: usize = 200;
 
 /// Opens the explorer; given by the program's start, since commands and explorer do not know each other.
 pub type OpenExplorer = fn(ExplorerArgs, &common::Environment) -> Result<(), Failure>;
@@ -178,7 +182,8 @@ pub enum Command {
 pub fn main(open_explorer: OpenExplorer) -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
+        Err(mut error) => {
+            shorten(&mut error);
             // Help and version go to standard output with code 0; a closed pipe is no failure.
             let code = if error.use_stderr() { 2 } else { 0 };
             print(&error);
@@ -215,6 +220,23 @@ fn end_at_once(code: u8) {
 /// Elsewhere the system ends the threads first.
 #[cfg(not(unix))]
 fn end_at_once(_: u8) {}
+
+/// Quotes what was given only as far as a message needs it: an argument may be a whole file by mistake.
+fn shorten(error: &mut clap::Error) {
+    let quoted = [
+        ContextKind::InvalidValue,
+        ContextKind::InvalidArg,
+        ContextKind::InvalidSubcommand,
+    ];
+    for kind in quoted {
+        if let Some(ContextValue::String(given)) = error.get(kind)
+            && given.chars().count() > LONGEST_QUOTED
+        {
+            let shown = text::short(given);
+            error.insert(kind, ContextValue::String(shown));
+        }
+    }
+}
 
 /// Prints help, the version or what is wrong with the arguments, the latter in plain words.
 fn print(error: &clap::Error) {

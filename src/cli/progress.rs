@@ -27,6 +27,16 @@ impl Line {
         Line { bar }
     }
 
+    /// Shows how much a stage has done that does not know its end.
+    pub fn count(&self, stage: &'static str, done: usize) {
+        if self.bar.message() != stage {
+            self.bar.set_message(stage);
+            self.bar.reset_eta();
+        }
+        self.bar.unset_length();
+        self.bar.set_position(done as u64);
+    }
+
     /// Shows how far a stage is.
     pub fn at(&self, stage: &'static str, done: usize, total: usize) -> ControlFlow<()> {
         if self.bar.message() != stage {

@@ -18,6 +18,20 @@ use serde_json::{Map, Number, Value};
 /// Rows per row group when writing: bounds memory at 100 kB a row to about 50 MB.
 const GROUP_ROWS: usize = 512;
 
+/// How files of this program name their writer.
+const WRITER: &str = concat!("medrgb ", env!("CARGO_PKG_VERSION"));
+
+/// Whether this program wrote a Parquet file; `false` also for what can't be read.
+pub fn is_own(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    unharmed(|| SerializedFileReader::new(file)).is_ok_and(|reader| {
+        let writer = reader.metadata().file_metadata().created_by();
+        writer.is_some_and(|writer| writer.starts_with("medrgb "))
+    })
+}
+
 /// The rows of a Parquet file, one JSON object each, in file order.
 ///
 /// Texts, numbers, booleans and null become their JSON counterparts, lists and structures nest, a map with
@@ -166,6 +180,7 @@ impl<W: Write + Send> Writer<W> {
             .map_err(|error| error.to_string())?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
+            .set_created_by(WRITER.to_owned())
             .build();
         let file = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))
             .map_err(|error| error.to_string())?;

@@ -43,7 +43,11 @@ pub fn split_set(argument: &str) -> (PathBuf, Option<String>) {
 fn open(path: &Path) -> Result<Box<dyn BufRead>, PredictionError> {
     source::open(path)
         .map(|(reader, _)| reader)
-        .map_err(|error| file_error(path, format!("can't be opened ({error}); check the path")))
+        .map_err(|error| unreadable(path, &error))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> PredictionError {
+    PredictionError::File(format!("{} {}", path.display(), source::why(error)))
 }
 
 /// Reads the questions of a MIRAGE `benchmark.json` (one of its sets) or of a `qa.jsonl`; a dataset
@@ -61,7 +65,13 @@ pub fn read_questions(path: &Path, set: Option<&str>) -> Result<Vec<Question>, P
     let mut text = String::new();
     open(path)?
         .read_to_string(&mut text)
-        .map_err(|error| file_error(path, format!("is no readable UTF-8 text ({error})")))?;
+        .map_err(|error| match error.kind() {
+            // What reading says of bytes that are no text.
+            std::io::ErrorKind::InvalidData => {
+                file_error(path, format!("is no readable UTF-8 text ({error})"))
+            }
+            _ => unreadable(path, &error),
+        })?;
     let questions = if is_question_lines(&text) {
         if let Some(set) = set {
             return Err(PredictionError::Usage(format!(
@@ -178,7 +188,7 @@ pub fn read_predictions(
     loop {
         let next = lines
             .next_line()
-            .map_err(|error| file_error(path, format!("can't be read ({error})")))?;
+            .map_err(|error| unreadable(path, &error))?;
         let Some((number, line)) = next else {
             return Ok(());
         };

@@ -10,6 +10,7 @@ use crate::domain::answer::{Ending, Evidence, Outcome, ReplyShape, Rule, parse};
 use crate::domain::context::Scenario;
 use crate::domain::normalize::headline;
 use crate::domain::question::Question;
+use crate::domain::text::short;
 
 /// How a reply is read and what its accuracy is divided by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -49,7 +50,10 @@ impl FromStr for Definition {
             .into_iter()
             .find(|definition| definition.name() == text)
             .ok_or_else(|| {
-                format!("\"{text}\" is not a definition; expected paper, strict or mirage")
+                format!(
+                    "\"{}\" is not a definition; expected paper, strict or mirage",
+                    short(text)
+                )
             })
     }
 }

@@ -104,6 +104,18 @@ fn skip_string(rest: &mut Peekable<Chars<'_>>) {
     }
 }
 
+/// Why a text can't be the name of a run; `None` for one that can. A name with characters that are not seen is
+/// listed as another one, and nobody finds it again.
+pub fn fault_of_name(name: &str) -> Option<&'static str> {
+    if name.trim().is_empty() {
+        Some("a name is expected")
+    } else if clean(name) != name || name.contains('\n') {
+        Some("it holds control characters or others that are not seen; leave them out")
+    } else {
+        None
+    }
+}
+
 /// White space collapsed to single spaces, ends trimmed.
 pub fn collapse(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -249,6 +261,25 @@ mod tests {
             "a ]never closed. The rest"
         );
         assert_eq!(clean("one\u{2028}two\u{c}three"), "one\ntwo\nthree");
+    }
+
+    #[test]
+    fn names_that_are_not_seen_as_they_are_have_a_fault() {
+        for name in ["a", "night run", "nächtlich", "a/b", "実行"] {
+            assert_eq!(fault_of_name(name), None, "{name:?}");
+        }
+        for name in [
+            "",
+            "  ",
+            "a\u{1b}[31mb",
+            "a\nb",
+            "a\tb",
+            "a\u{202e}b",
+            "a\0",
+            "a\u{200b}",
+        ] {
+            assert!(fault_of_name(name).is_some(), "{name:?}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::cli::condition::{ConditionArgs, instance_failure};
 use crate::cli::probe::reserved;
 use crate::data::store::{ReplyRecord, Store};
 use crate::domain::report::PAPER;
-use crate::domain::text::{clean, collapse};
+use crate::domain::text::{clean, collapse, fault_of_name};
 use crate::engine::ask::{AskEvent, AskRequest, ask};
 use crate::engine::instance::instance;
 use crate::engine::models::store_file;
@@ -55,9 +55,11 @@ pub struct Args {
 }
 
 pub(super) fn run_name(text: &str) -> Result<String, String> {
-    let name = collapse(&clean(text));
+    if let Some(fault) = fault_of_name(text) {
+        return Err(fault.to_owned());
+    }
+    let name = collapse(text);
     match name.as_str() {
-        "" => Err("a name is expected".to_owned()),
         PAPER => Err("this name stands for the published figures; choose another".to_owned()),
         _ => match reserved(&name) {
             Some(why) => Err(why.to_owned()),

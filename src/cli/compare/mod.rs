@@ -2,12 +2,13 @@
 
 use crate::cli::Failure;
 use crate::cli::common::{Environment, say_json, write_out};
-use crate::domain::compare::{Comparison, compare};
+use crate::cli::progress::Line;
+use crate::domain::compare::{Comparison, compare_watched};
 use crate::domain::report::PAPER;
 use crate::domain::score::Metric;
 use crate::domain::stats::Resampling;
 use crate::domain::text::short;
-use crate::engine::compare::RunView;
+use crate::engine::compare::{Aligned, RunView, align};
 use crate::engine::models::{store_file, store_with};
 
 mod show;
@@ -16,7 +17,8 @@ mod show;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Replies are paired by dataset, question and condition (seed included); only pairs available in both
-runs count, and what is left out is said. Of several replies to one request the newest counts, as in
+runs count, and what is left out is said. Where two datasets differ as wholes, questions with the same id, text,
+options and right answer are paired all the same, and that is said. Of several replies to one request the newest counts, as in
 `medrgb report`. Where a run asked several models, each is paired with itself in the other run; name
 the two with --model-a and --model-b to compare different ones. Scores are taken as stored: after an update of the program
 bring both runs to the same rules with `medrgb rescore --run RUN`.
@@ -76,20 +78,32 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         resamples: args.resamples as usize,
         seed: args.seed,
     };
-    let mut a = open(args.a, args.model_a.as_deref(), environment)?;
-    let mut b = open(args.b, args.model_b.as_deref(), environment)?;
+    let line = Line::new();
+    let mut a = open(args.a, args.model_a.as_deref(), environment, &line)?;
+    let mut b = open(args.b, args.model_b.as_deref(), environment, &line)?;
+    let aligned = align(&mut a.view, &b.view);
     let observations = (
         std::mem::take(&mut a.view.observations),
         std::mem::take(&mut b.view.observations),
     );
     let records = (observations.0.len(), observations.1.len());
-    let comparison = compare(observations.0, observations.1, &metrics, plan);
-    refuse_nothing(&a, &b, &comparison, &metrics)?;
+    let comparison = compare_watched(
+        observations.0,
+        observations.1,
+        &metrics,
+        plan,
+        &mut |done, total| {
+            let _ = line.at("comparing, metrics", done, total);
+        },
+    );
+    drop(line);
+    refuse_nothing(&a, &b, &comparison, aligned, &metrics)?;
     let shown = show::Shown {
         a: &a,
         b: &b,
         records,
         comparison: &comparison,
+        aligned,
         plan,
     };
     match args.json {
@@ -98,7 +112,12 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     }
 }
 
-fn open(name: String, model: Option<&str>, environment: &Environment) -> Result<Side, Failure> {
+fn open(
+    name: String,
+    model: Option<&str>,
+    environment: &Environment,
+    line: &Line,
+) -> Result<Side, Failure> {
     if name == PAPER {
         return Err(Failure::Usage(
             "the paper published rates, not replies, so nothing can be paired; `medrgb report --run RUN --against paper` puts its figures beside a run's"
@@ -106,7 +125,10 @@ fn open(name: String, model: Option<&str>, environment: &Environment) -> Result<
         ));
     }
     let store = store_with(&store_file(&environment.paths), &name).map_err(Failure::failed)?;
-    let view = RunView::of_run(&store, &name, model).map_err(Failure::failed)?;
+    let view = RunView::of_run_watched(&store, &name, model, &mut |read| {
+        line.count("reading records", read);
+    })
+    .map_err(Failure::failed)?;
     match model {
         Some(model) if view.models.is_empty() && !view.other_models.is_empty() => {
             let others: Vec<String> = view.other_models.iter().map(|name| short(name)).collect();
@@ -143,13 +165,24 @@ fn refuse_nothing(
     a: &Side,
     b: &Side,
     comparison: &Comparison,
+    aligned: Aligned,
     metrics: &[Metric],
 ) -> Result<(), Failure> {
     let (first, second) = (&a.name, &b.name);
     if comparison.pairs == 0 {
         return Err(Failure::Failed(format!(
-            "the runs \"{first}\" and \"{second}\" hold no replies to the same question of the same dataset under the same condition, so there is nothing to compare ({})",
+            "the runs \"{first}\" and \"{second}\" hold no replies to the same question under the same condition, so there is nothing to compare ({}{})",
             show::left_out(&comparison.left_out),
+            match aligned.different {
+                0 => String::new(),
+                different => format!(
+                    "; {} the same id in both, but another text, other options or another right answer: ask or import both runs on the same dataset",
+                    match different {
+                        1 => "1 question has".to_owned(),
+                        _ => format!("{different} questions have"),
+                    }
+                ),
+            },
             first = short(first),
             second = short(second)
         )));

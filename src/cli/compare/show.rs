@@ -10,7 +10,8 @@ use crate::domain::compare::{Cell, Comparison, LeftOut, McNemar, MetricCompariso
 use crate::domain::context::{Mode, Scenario, SourceFilter};
 use crate::domain::score::Metric;
 use crate::domain::stats::Resampling;
-use crate::domain::text::{clean, collapse};
+use crate::domain::text::{clean, collapse, count};
+use crate::engine::compare::Aligned;
 
 /// What is below every comparison.
 const LEGEND: &str = "\
@@ -30,6 +31,7 @@ pub(super) struct Shown<'a> {
     /// Readable records of both runs.
     pub(super) records: (usize, usize),
     pub(super) comparison: &'a Comparison,
+    pub(super) aligned: Aligned,
     pub(super) plan: Resampling,
 }
 
@@ -108,6 +110,22 @@ impl Shown<'_> {
                     "{older} records of {letter} are left out, since a newer one of the same request counts"
                 ));
             }
+            for caution in &side.view.cautions {
+                notes.push(format!("caution: {letter}: {}", plain(caution)));
+            }
+        }
+        let Aligned { same, different } = self.aligned;
+        if same > 0 {
+            notes.push(format!(
+                "{} from datasets that differ as wholes: paired since id, text, options and right answer are the same",
+                count(same, "question")
+            ));
+        }
+        if different > 0 {
+            notes.push(format!(
+                "{} not paired: the same id, but another text, other options or another right answer",
+                count(different, "question")
+            ));
         }
         let different = self.comparison.different_documents;
         if different > 0 {

@@ -294,6 +294,16 @@ fn format(args: &Args) -> Result<Format, Failure> {
         Some("html" | "htm") => Format::Html,
         _ => Format::Text,
     };
+    if let (Format::Text, Some(ending), Some(file)) = (by_ending, ending, &args.out)
+        && args.format.is_none()
+        && !args.json
+        && !["txt", "text"].contains(&ending.to_string_lossy().as_ref())
+    {
+        note(&format!(
+            "note: the ending of {} names no form, so it holds text; --format or an ending .md, .csv, .json, .tex or .html says another",
+            clean(&file.display().to_string())
+        ));
+    }
     let format = match args.json {
         true => Format::Json,
         false => args.format.unwrap_or(by_ending),

@@ -1,9 +1,11 @@
 //! A run as one of Inspect's JSON logs (version 2), which `inspect view` and `read_eval_log` open.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::Write;
 
 use serde_json::{Map, Value, json};
 
+use crate::data::export::run::Records;
 use crate::data::store::ReplyRecord;
 use crate::domain::answer::Outcome;
 
@@ -12,62 +14,99 @@ use crate::domain::answer::Outcome;
 pub const OWN_METADATA: &str = "medrgb";
 
 /// Writes the log, one sample at a time.
-pub(super) fn write(records: &[ReplyRecord], out: &mut impl Write) -> Result<(), String> {
-    let head = head(records);
+pub(super) fn write<'a>(
+    records: &dyn Fn() -> Records<'a>,
+    out: &mut impl Write,
+) -> Result<(), String> {
+    let mut summary = Summary::default();
+    for record in records() {
+        summary.add(&record?);
+    }
+    let head = summary.head();
     let io = |error: std::io::Error| error.to_string();
     out.write_all(b"{").map_err(io)?;
     for (key, value) in head {
         writeln!(out, "{}: {value},", json!(key)).map_err(io)?;
     }
     out.write_all(b"\"samples\": [").map_err(io)?;
-    let mut epochs: std::collections::HashMap<&str, u64> = std::collections::HashMap::new();
-    for (at, record) in records.iter().enumerate() {
-        let epoch = epochs.entry(&record.question.id).or_default();
+    let mut epochs: HashMap<String, u64> = HashMap::new();
+    // What has been stored since the head was made is not in it.
+    for (at, record) in records().take(summary.records).enumerate() {
+        let record = record?;
+        let epoch = epochs.entry(record.question.id.clone()).or_default();
         *epoch += 1;
         let comma = if at == 0 { "\n" } else { ",\n" };
-        write!(out, "{comma}{}", sample(record, *epoch)).map_err(io)?;
+        write!(out, "{comma}{}", sample(&record, *epoch)).map_err(io)?;
     }
     out.write_all(b"\n]}\n").map_err(io)
 }
 
-fn head(records: &[ReplyRecord]) -> Map<String, Value> {
-    let first = records.first();
-    let text = |read: fn(&ReplyRecord) -> &str| first.map_or("", read);
-    let run = text(|record| &record.run);
-    let created = text(|record| &record.created_at);
-    let models = {
-        let mut models: Vec<&str> = records
-            .iter()
-            .map(|record| record.model_name.as_str())
-            .collect();
-        models.sort_unstable();
-        models.dedup();
-        models.join(", ")
-    };
-    let mut ids: Vec<&str> = Vec::new();
-    let mut seen = std::collections::HashSet::new();
-    for record in records {
-        if seen.insert(record.question.id.as_str()) {
-            ids.push(&record.question.id);
+/// What the head of a log says of its samples.
+#[derive(Default)]
+struct Summary {
+    records: usize,
+    run: String,
+    dataset: String,
+    dataset_fingerprint: String,
+    created: String,
+    ended: String,
+    models: BTreeSet<String>,
+    /// The questions, in the order of their first records.
+    ids: Vec<String>,
+    known: HashSet<String>,
+    right: u64,
+    scored: u64,
+}
+
+impl Summary {
+    fn add(&mut self, record: &ReplyRecord) {
+        if self.records == 0 {
+            self.run.clone_from(&record.run);
+            self.dataset.clone_from(&record.dataset);
+            self.dataset_fingerprint
+                .clone_from(&record.dataset_fingerprint);
+            self.created.clone_from(&record.created_at);
+        }
+        self.records += 1;
+        self.ended.clone_from(&record.created_at);
+        if !self.models.contains(&record.model_name) {
+            self.models.insert(record.model_name.clone());
+        }
+        if self.known.insert(record.question.id.clone()) {
+            self.ids.push(record.question.id.clone());
+        }
+        let correct = record
+            .scores
+            .as_ref()
+            .and_then(|scores| scores.main_correct);
+        if let Some(correct) = correct {
+            self.scored += 1;
+            self.right += u64::from(correct);
         }
     }
-    let scored = records
-        .iter()
-        .filter_map(|record| record.scores.as_ref()?.main_correct);
-    let (mut right, mut all) = (0_u32, 0_u32);
-    for correct in scored {
-        all += 1;
-        right += u32::from(correct);
-    }
-    let accuracy = match all {
-        0 => 0.0,
-        _ => f64::from(right) / f64::from(all),
-    };
-    let dataset = text(|record| &record.dataset);
-    let mut head = Map::new();
-    head.insert("version".to_owned(), json!(2));
-    head.insert("status".to_owned(), json!("success"));
-    head.insert(
+
+    fn head(&self) -> Map<String, Value> {
+        let accuracy = match self.scored {
+            0 => 0.0,
+            // Counts of records: far below 2^53.
+            scored => self.right as f64 / scored as f64,
+        };
+        let models: Vec<&str> = self.models.iter().map(String::as_str).collect();
+        let models = models.join(", ");
+        let Summary {
+            records,
+            run,
+            dataset,
+            dataset_fingerprint,
+            created,
+            ended,
+            ids,
+            ..
+        } = self;
+        let mut head = Map::new();
+        head.insert("version".to_owned(), json!(2));
+        head.insert("status".to_owned(), json!("success"));
+        head.insert(
         "eval".to_owned(),
         json!({
             "eval_id": run, "run_id": run, "task_id": run, "created": created,
@@ -76,32 +115,30 @@ fn head(records: &[ReplyRecord]) -> Map<String, Value> {
             "dataset": {"name": dataset, "samples": ids.len(), "sample_ids": ids, "shuffled": false},
             "config": {},
             "packages": {"medrgb": env!("CARGO_PKG_VERSION")},
-            "metadata": {"run": run, "dataset_fingerprint": text(|record| &record.dataset_fingerprint)},
+            "metadata": {"run": run, "dataset_fingerprint": dataset_fingerprint},
         }),
     );
-    head.insert(
-        "plan".to_owned(),
-        json!({"name": "plan", "steps": [{"solver": "generate"}], "config": {}}),
-    );
-    head.insert(
-        "results".to_owned(),
-        json!({
-            "total_samples": records.len(), "completed_samples": records.len(),
-            "scores": [{
-                "name": "main", "scorer": "main", "scored_samples": all,
-                "unscored_samples": records.len() as u64 - u64::from(all),
-                "metrics": {"accuracy": {"name": "accuracy", "value": accuracy}},
-            }],
-        }),
-    );
-    let ended = records
-        .last()
-        .map_or("", |record| record.created_at.as_str());
-    head.insert(
-        "stats".to_owned(),
-        json!({"started_at": created, "completed_at": ended, "model_usage": {}}),
-    );
-    head
+        head.insert(
+            "plan".to_owned(),
+            json!({"name": "plan", "steps": [{"solver": "generate"}], "config": {}}),
+        );
+        head.insert(
+            "results".to_owned(),
+            json!({
+                "total_samples": records, "completed_samples": records,
+                "scores": [{
+                    "name": "main", "scorer": "main", "scored_samples": self.scored,
+                    "unscored_samples": *records as u64 - self.scored,
+                    "metrics": {"accuracy": {"name": "accuracy", "value": accuracy}},
+                }],
+            }),
+        );
+        head.insert(
+            "stats".to_owned(),
+            json!({"started_at": created, "completed_at": ended, "model_usage": {}}),
+        );
+        head
+    }
 }
 
 fn sample(record: &ReplyRecord, epoch: u64) -> Value {

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::data::csv_file::write_record;
 use crate::data::output;
 use crate::data::parquet_file::{Column, Writer};
+use crate::domain::text::short;
 
 mod dataset;
 pub mod guard;
@@ -18,7 +19,7 @@ pub mod inspect;
 mod run;
 
 pub use dataset::dataset;
-pub use run::run;
+pub use run::{Records, StoredRun, run};
 
 /// What is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +60,10 @@ impl FromStr for Format {
             .into_iter()
             .find(|format| format.name() == text)
             .ok_or_else(|| {
-                format!("\"{text}\" is no format; expected jsonl, csv, parquet or inspect")
+                format!(
+                    "\"{}\" is no format; expected jsonl, csv, parquet or inspect",
+                    short(text)
+                )
             })
     }
 }

@@ -1,5 +1,6 @@
 //! A run as a file: a row per record.
 
+use std::cell::Cell;
 use std::io::Write;
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::data::export::{ExportError, Format, Table, inspect, whole};
 use crate::data::parquet_file::Column;
-use crate::data::store::{RECORD_VERSION, ReplyRecord};
+use crate::data::store::{RECORD_VERSION, ReplyRecord, Store};
 use crate::domain::score::Metric;
 
 /// The columns before the metrics.
@@ -63,19 +64,80 @@ const METRICS: [(&str, Metric); 17] = [
     ("misinformation_adopted", Metric::MisinformationAdopted),
 ];
 
-/// Writes the records of a run to one file.
+/// The records of a run, one after the other: a run may be larger than memory.
+pub type Records<'a> = Box<dyn Iterator<Item = Result<ReplyRecord, String>> + 'a>;
+
+/// A stored run, read page by page. Records that can't be read are left out and counted.
+#[derive(Debug)]
+pub struct StoredRun<'a> {
+    store: &'a Store,
+    run: &'a str,
+    read: Cell<usize>,
+    broken: Cell<usize>,
+}
+
+impl<'a> StoredRun<'a> {
+    /// A run of this store.
+    pub fn new(store: &'a Store, run: &'a str) -> StoredRun<'a> {
+        StoredRun {
+            store,
+            run,
+            read: Cell::new(0),
+            broken: Cell::new(0),
+        }
+    }
+
+    /// All records, from the first on.
+    pub fn records(&'a self) -> Records<'a> {
+        self.read.set(0);
+        self.broken.set(0);
+        let mut after = Some(0);
+        let pages = std::iter::from_fn(move || {
+            let page = match self.store.page_of_run(self.run, after?) {
+                Ok(page) => page,
+                Err(error) => {
+                    after = None;
+                    return Some(vec![Err(error.to_string())]);
+                }
+            };
+            after = page.last;
+            after?;
+            self.read.set(self.read.get() + page.records.len());
+            self.broken.set(self.broken.get() + page.broken.len());
+            Some(page.records.into_iter().map(Ok).collect::<Vec<_>>())
+        });
+        Box::new(pages.flatten())
+    }
+
+    /// How many records were read, the last time that all were.
+    pub fn read(&self) -> usize {
+        self.read.get()
+    }
+
+    /// How many of the run's records can't be read.
+    pub fn broken(&self) -> usize {
+        self.broken.get()
+    }
+}
+
+/// Writes the records of a run to one file. `records` begins anew with every call: a log has a head that says what
+/// will come.
 ///
 /// # Errors
-/// [`ExportError`] where the file can't be written.
-pub fn run(records: &[ReplyRecord], format: Format, path: &Path) -> Result<(), ExportError> {
+/// [`ExportError`] where the file can't be written, or the run not be read.
+pub fn run<'a>(
+    records: &dyn Fn() -> Records<'a>,
+    format: Format,
+    path: &Path,
+) -> Result<(), ExportError> {
     let columns: Vec<(&str, Column)> = COLUMNS
         .into_iter()
         .chain(METRICS.into_iter().map(|(name, _)| (name, Column::Number)))
         .collect();
     let table = Table { columns: &columns };
-    let rows = || records.iter().map(|record| Ok(cells(record)));
+    let rows = || records().map(|record| record.map(|record| cells(&record)));
     match format {
-        Format::Jsonl => whole(path, |out| lines(records, out)),
+        Format::Jsonl => whole(path, |out| lines(records(), out)),
         Format::Csv => whole(path, |out| table.csv(out, rows())),
         Format::Parquet => whole(path, |out| table.parquet(out, rows())),
         Format::Inspect => whole(path, |out| inspect::write(records, out)),
@@ -83,7 +145,7 @@ pub fn run(records: &[ReplyRecord], format: Format, path: &Path) -> Result<(), E
 }
 
 /// Every record with all that is stored of it: `import run` reads it back.
-fn lines(records: &[ReplyRecord], out: &mut impl Write) -> Result<(), String> {
+fn lines(records: Records<'_>, out: &mut impl Write) -> Result<(), String> {
     #[derive(Serialize)]
     struct Line<'a> {
         version: u32,
@@ -91,9 +153,10 @@ fn lines(records: &[ReplyRecord], out: &mut impl Write) -> Result<(), String> {
         record: &'a ReplyRecord,
     }
     for record in records {
+        let record = record?;
         let line = Line {
             version: RECORD_VERSION,
-            record,
+            record: &record,
         };
         serde_json::to_writer(&mut *out, &line).map_err(|error| error.to_string())?;
         out.write_all(b"\n").map_err(|error| error.to_string())?;

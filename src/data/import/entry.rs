@@ -26,6 +26,8 @@ pub(super) struct Entry {
     pub(super) counterfactuals: Vec<Counterfactual>,
     /// What was left out, one sentence each.
     pub(super) faults: Vec<String>,
+    /// Whether the question's text or options are not as they stood, see [`is_changed`].
+    pub(super) cleaned: bool,
 }
 
 impl Entry {
@@ -37,8 +39,20 @@ impl Entry {
             sub_questions: Vec::new(),
             counterfactuals: Vec::new(),
             faults: Vec::new(),
+            cleaned: false,
         }
     }
+}
+
+/// Whether cleaning changes a question's text or options: tabs become spaces, and what steers a terminal goes.
+pub(super) fn is_changed(question: Option<&Value>, options: Option<&Value>) -> bool {
+    let is_dirty = |value: &Value| value.as_str().is_some_and(|text| clean(text) != text);
+    let any = |value: &Value| match value {
+        Value::Object(fields) => fields.values().any(is_dirty),
+        Value::Array(items) => items.iter().any(is_dirty),
+        other => is_dirty(other),
+    };
+    question.is_some_and(is_dirty) || options.is_some_and(any)
 }
 
 /// The longest value of an unmapped field that is kept with its question, in bytes of JSON.
@@ -89,6 +103,7 @@ pub(super) fn entry(
             ));
         }
     };
+    let cleaned = is_changed(Some(&text), Some(&options));
     let mut fields = Map::new();
     fields.insert("question".to_owned(), text);
     fields.insert("options".to_owned(), options);
@@ -98,6 +113,7 @@ pub(super) fn entry(
     }
     let question = Record::new(Value::Object(fields)).and_then(|record| named(id, record))?;
     let mut entry = Entry::of(question);
+    entry.cleaned = cleaned;
     for fields in &mapping.documents {
         documents(row, fields, &mut entry);
     }

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::data::dataset::{COUNTERFACTUALS, QUESTIONS, SIGNAL, SUB_QUESTIONS};
 use crate::data::import::ImportError;
 use crate::data::import::entry::Entry;
+use crate::data::import::workshop::{self, Workshop};
 use crate::data::output;
 use crate::domain::question::Question;
 
@@ -40,7 +41,7 @@ fn write_error(path: &Path, error: impl std::fmt::Display) -> ImportError {
 #[derive(Debug)]
 pub(super) struct Output {
     target: PathBuf,
-    workshop: tempfile::TempDir,
+    workshop: Workshop,
     force: bool,
 }
 
@@ -57,9 +58,8 @@ impl Output {
             _ => Path::new("."),
         };
         fs::create_dir_all(parent).map_err(|error| write_error(parent, error))?;
-        let workshop = tempfile::Builder::new()
-            .prefix(".medrgb-import-")
-            .tempdir_in(parent)
+        workshop::clear(parent);
+        let workshop = Workshop::begin(parent, target)
             .map_err(|error| write_error(parent, output::reason(&error)))?;
         let output = Output {
             target: target.to_path_buf(),
@@ -88,7 +88,7 @@ impl Output {
     /// Puts the finished folder in its place.
     pub(super) fn finish(self) -> Result<(), ImportError> {
         check_target(&self.target, self.force)?;
-        let old = self.workshop.path().join("old");
+        let old = self.workshop.path().join(workshop::OLD);
         if self.target.exists() {
             fs::rename(&self.target, &old).map_err(|error| write_error(&self.target, error))?;
         }

@@ -94,7 +94,10 @@ fn kind_of_file(path: &Path) -> Option<Kind> {
     }
     let mut reader = source::open(path).ok()?.0;
     if reader.fill_buf().ok()?.starts_with(b"PAR1") {
-        return Some(parquet_kind(path));
+        return Some(match is_published(path) {
+            true => Kind::Medrgb,
+            false => Kind::Parquet,
+        });
     }
     match first_byte(&mut reader)? {
         b'{' | b'[' => {}
@@ -106,20 +109,73 @@ fn kind_of_file(path: &Path) -> Option<Kind> {
     of_document(path)
 }
 
-/// MedRGB's own files hold a question's documents; any other Parquet file is just rows.
-fn parquet_kind(path: &Path) -> Kind {
+/// The sets under whose names MedRGB's files are published.
+const PUBLISHED: [&str; 5] = ["bioasq", "pubmedqa", "medqa", "mmlu", "medlfqa"];
+
+/// Whether a Parquet file is one of MedRGB's own as published on Hugging Face: its figures may then stand beside
+/// the paper's, so that columns alone prove nothing. The name must be that of a published file
+/// (`bioasq-00000-of-00001.parquet`), the columns those of questions with documents, and no reply among them.
+fn is_published(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if !is_published_name(&name) || own_export(path).is_some() {
+        return false;
+    }
+    let columns = columns_of(path);
+    let has = |part: &str| columns.iter().any(|name| name.contains(part));
+    let replies = ["response", "prediction", "completion"]
+        .map(has)
+        .contains(&true);
+    has("questionid") && has("doc") && !replies
+}
+
+/// `SET-00000-of-00001.parquet` of a published set.
+fn is_published_name(name: &str) -> bool {
+    let is_number = |text: &str| text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+    name.strip_suffix(".parquet")
+        .and_then(|name| name.split_once('-'))
+        .and_then(|(set, part)| Some((set, part.split_once("-of-")?)))
+        .is_some_and(|(set, (part, of))| {
+            PUBLISHED.contains(&set) && is_number(part) && is_number(of)
+        })
+}
+
+/// The plain names of a Parquet file's columns; none where its first row can't be read.
+fn columns_of(path: &Path) -> Vec<String> {
     let row = crate::data::parquet_file::Rows::open(path)
         .ok()
         .and_then(|mut rows| rows.next());
-    let columns: Vec<String> = match row {
+    match row {
         Some(Ok(row)) => row.keys().map(|name| plain(name)).collect(),
         _ => Vec::new(),
+    }
+}
+
+/// What a Parquet file holds that this program has exported: such a file is never MedRGB's own, whatever it is
+/// called. Files of versions that did not name themselves as the writer are known by their columns.
+pub(super) fn own_export(path: &Path) -> Option<&'static str> {
+    let columns = columns_of(path);
+    let has = |names: &[&str]| {
+        names
+            .iter()
+            .all(|name| columns.iter().any(|own| own == name))
     };
-    let has = |part: &str| columns.iter().any(|name| name.contains(part));
-    match has("questionid") && has("doc") && (has("counterfactual") || has("sub") || has("signal"))
-    {
-        true => Kind::Medrgb,
-        false => Kind::Parquet,
+    let is_run = has(&["run", "record", "datasetfingerprint", "response", "outcome"]);
+    let is_dataset = columns.len() == 8
+        && has(&[
+            "questionid",
+            "options",
+            "documents",
+            "subquestions",
+            "counterfactuals",
+            "extra",
+        ]);
+    match (
+        is_run,
+        is_dataset || crate::data::parquet_file::is_own(path),
+    ) {
+        (true, _) => Some("a run"),
+        (false, true) => Some("a dataset"),
+        (false, false) => None,
     }
 }
 
@@ -162,6 +218,13 @@ fn of_line(fields: &Map<String, Value>) -> Option<Kind> {
     }
     if has(&["question", "condition", "context", "raw"]) {
         return Some(Kind::Run);
+    }
+    // promptfoo's JSON lines: one result each.
+    if has(&["provider"])
+        && (has(&["response"]) || has(&["error"]))
+        && (has(&["vars"]) || has(&["testCase"]))
+    {
+        return Some(Kind::Promptfoo);
     }
     let names: Vec<String> = fields.keys().map(|name| plain(name)).collect();
     let known = |name: &str| names.iter().any(|own| own == name);
@@ -225,4 +288,94 @@ fn of_document(path: &Path) -> Option<Kind> {
         return Some(Kind::Rgb);
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::data::parquet_file::{Column, Writer};
+
+    #[test]
+    fn published_names_are_known_exactly() {
+        for (name, expected) in [
+            ("bioasq-00000-of-00001.parquet", true),
+            ("medlfqa-00000-of-00001.parquet", true),
+            ("mmlu-00001-of-00002.parquet", true),
+            ("ds.parquet", false),
+            ("bioasq.parquet", false),
+            ("train-00000-of-00001.parquet", false),
+            ("my-bioasq-00000-of-00001.parquet", false),
+            ("bioasq-0-of-1.parquet", false),
+            ("bioasq-00000-of-00001.jsonl", false),
+            ("bioasq-00000-of-00001-copy.parquet", false),
+        ] {
+            assert_eq!(is_published_name(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn columns_alone_make_no_file_medrgbs_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let published = [
+            "question_id",
+            "question",
+            "options",
+            "answer",
+            "signal_docs",
+        ];
+        let with_reply = ["question_id", "question", "answer", "docs", "response"];
+        let exported = [
+            "question_id",
+            "question",
+            "options",
+            "answer",
+            "documents",
+            "sub_questions",
+            "counterfactuals",
+            "extra",
+        ];
+        for (name, columns, own) in [
+            ("ds.parquet", &published[..], None),
+            ("bioasq-00000-of-00001.parquet", &with_reply[..], None),
+            (
+                "mmlu-00000-of-00001.parquet",
+                &exported[..],
+                Some("a dataset"),
+            ),
+        ] {
+            let path = folder.path().join(name);
+            let columns: Vec<(&str, Column)> =
+                columns.iter().map(|name| (*name, Column::Text)).collect();
+            let file = std::fs::File::create(&path).unwrap();
+            let mut writer = Writer::new(file, &columns).unwrap();
+            writer.row(vec![json!("x"); columns.len()]).unwrap();
+            writer.finish().unwrap();
+            assert!(!is_published(&path), "{name}");
+            // Every file of the writer says who wrote it.
+            assert!(crate::data::parquet_file::is_own(&path));
+            assert!(
+                own.is_none_or(|own| own_export(&path) == Some(own)),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn promptfoo_lines_are_no_plain_rows() {
+        let of = |value: Value| of_line(value.as_object().unwrap());
+        assert_eq!(
+            of(
+                json!({"provider": {"id": "p"}, "vars": {"question": "Q?"}, "response": {"output": "A"}})
+            ),
+            Some(Kind::Promptfoo)
+        );
+        assert_eq!(
+            of(json!({"question": "Q?", "response": "A"})),
+            Some(Kind::Jsonl)
+        );
+    }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::data::dataset::questions::named;
 use crate::data::dataset::record::{Record, kind};
-use crate::data::import::entry::Entry;
+use crate::data::import::entry::{Entry, is_changed};
 use crate::data::import::guess::first_byte;
 use crate::data::import::replies::GivenReply;
 use crate::data::import::sink::Sink;
@@ -58,7 +58,8 @@ pub(super) fn read(sink: &mut Sink<'_>) -> Result<(), ImportError> {
     }
     for path in &found.lines {
         let (set, questions) = questions_of(sink, path, &sets)?;
-        sink.begin_run(&stem(path), runs > 1, &set, None)?;
+        let model = model_said(sink, model_in_name(&stem(path), &set));
+        sink.begin_run(&stem(path), runs > 1, &set, model.as_deref())?;
         predictions(sink, path, questions)?;
         sink.end_run();
     }
@@ -71,13 +72,60 @@ pub(super) fn read(sink: &mut Sink<'_>) -> Result<(), ImportError> {
             .map(|part| part.as_os_str().to_string_lossy().into_owned())
             .collect();
         let name = parts.into_iter().rev().collect::<Vec<_>>().join("-");
-        sink.begin_run(&name, runs > 1, &set, None)?;
+        let model = model_said(sink, model_in_folder(folder));
+        sink.begin_run(&name, runs > 1, &set, model.as_deref())?;
         for file in files {
             single(sink, file, questions)?;
         }
         sink.end_run();
     }
     Ok(())
+}
+
+/// Says that the model's name is taken from the path, where `--model` gives none.
+fn model_said(sink: &mut Sink<'_>, found: Option<String>) -> Option<String> {
+    if let Some(model) = found.as_ref().filter(|_| sink.request.model.is_none()) {
+        sink.note(&format!(
+            "the model's name \"{}\" is taken from the path; --model gives another",
+            short(model)
+        ));
+    }
+    found
+}
+
+/// Whether a part of a path says how MIRAGE's code asked: `cot`, or `rag_K` (`medrag32` in file names).
+fn is_setting(part: &str) -> bool {
+    let lower = part.to_lowercase();
+    let digits = lower
+        .strip_prefix("rag_")
+        .or_else(|| lower.strip_prefix("medrag"))
+        .or_else(|| lower.strip_prefix("rag"));
+    lower == "cot" || digits.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The model of a folder that MIRAGE's code has written: `SET/cot/MODEL` or `SET/rag_K/MODEL/CORPUS/RETRIEVER`,
+/// where the model may have its maker before it (`OpenAI/gpt-35-turbo-16k`).
+fn model_in_folder(folder: &Path) -> Option<String> {
+    let parts: Vec<String> = folder
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy().into_owned())
+        .collect();
+    let at = parts.iter().rposition(|part| is_setting(part))?;
+    let behind = match parts[at].eq_ignore_ascii_case("cot") {
+        true => 0,
+        // Corpus and retriever.
+        false => 2,
+    };
+    let end = parts.len().checked_sub(behind)?;
+    let model = parts.get(at + 1..end)?.join("/");
+    (!model.is_empty()).then_some(model)
+}
+
+/// The model of a file called `SET.MODEL.SETTING`.
+fn model_in_name(name: &str, set: &str) -> Option<String> {
+    let (rest, setting) = name.rsplit_once('.')?;
+    let model = rest.strip_prefix(set)?.strip_prefix('.')?;
+    (is_setting(setting) && !model.is_empty()).then(|| model.to_owned())
 }
 
 /// Tells questions from predictions.
@@ -162,13 +210,16 @@ fn benchmark(
                 open = Some(set.clone());
             }
             let place = format!("{}, set {set}", path.display());
+            let cleaned = is_changed(value.get("question"), value.get("options"));
             match Record::new(value).and_then(|record| named(id.clone(), record)) {
                 Ok(question) => {
                     if let Some(sets) = &mut keep {
                         let questions = sets.entry(set.clone()).or_default();
                         questions.insert(id.clone(), question.clone());
                     }
-                    sink.question(&place, &mut Entry::of(question))
+                    let mut entry = Entry::of(question);
+                    entry.cleaned = cleaned;
+                    sink.question(&place, &mut entry)
                 }
                 Err(fault) => {
                     sink.bad(&place, &fault);
@@ -311,4 +362,45 @@ fn take(
         },
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_are_found_in_paths() {
+        for (folder, expected) in [
+            (
+                "prediction/mmlu/cot/gpt-35-turbo-16k",
+                Some("gpt-35-turbo-16k"),
+            ),
+            ("prediction/mmlu/cot/OpenAI/gpt-4", Some("OpenAI/gpt-4")),
+            ("p/medqa/rag_32/gpt-4/medcorp/rrf-4", Some("gpt-4")),
+            (
+                "p/medqa/rag_32/OpenAI/gpt-4/medcorp/rrf-4",
+                Some("OpenAI/gpt-4"),
+            ),
+            ("p/medqa/rag_32/gpt-4", None),
+            ("p/medqa/cot", None),
+            ("p/medqa", None),
+            ("ragtime/gpt-4", None),
+        ] {
+            assert_eq!(
+                model_in_folder(Path::new(folder)).as_deref(),
+                expected,
+                "{folder}"
+            );
+        }
+        for (name, expected) in [
+            ("mmlu.gpt-3.5.cot", Some("gpt-3.5")),
+            ("mmlu.gpt-3.5.medrag32", Some("gpt-3.5")),
+            ("mmlu.cot", None),
+            ("medqa.gpt-4.cot", None),
+            ("mmlu.gpt-3.5.tuned", None),
+            ("mmlu", None),
+        ] {
+            assert_eq!(model_in_name(name, "mmlu").as_deref(), expected, "{name}");
+        }
+    }
 }

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::data::dataset::Dataset;
 use crate::data::store::StoreError;
+use crate::domain::text::short;
 
 mod detect;
 mod entry;
@@ -34,6 +35,7 @@ mod runs;
 mod sink;
 mod table;
 mod walk;
+mod workshop;
 
 pub(in crate::data) use folder::line_of;
 pub use folder::{Counts, MANIFEST};
@@ -119,7 +121,7 @@ impl FromStr for Kind {
         Kind::ALL
             .into_iter()
             .find(|kind| kind.name() == text)
-            .ok_or_else(|| format!("\"{text}\" is no kind; {}", kinds()))
+            .ok_or_else(|| format!("\"{}\" is no kind; {}", short(text), kinds()))
     }
 }
 

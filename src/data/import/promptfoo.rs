@@ -1,4 +1,5 @@
-//! promptfoo's results as JSON (`promptfoo eval --output results.json`).
+//! promptfoo's results as JSON (`promptfoo eval --output results.json`), or as JSON lines (`.jsonl`), a result a
+//! line.
 //!
 //! `results` is a list of results, or an object that holds one under `results`. A result has `vars` (or
 //! `testCase.vars`), `provider`, `prompt`, `response.output`, `error`, `latencyMs`. The head's `config` may hold
@@ -14,9 +15,11 @@ use crate::data::import::entry::{Entry, entry, id_of};
 use crate::data::import::lm_eval::in_dataset;
 use crate::data::import::mapping::Mapping;
 use crate::data::import::replies::{Failed, GivenReply};
+use crate::data::import::rows::json_object;
 use crate::data::import::sink::Sink;
 use crate::data::import::walk::{Step, walk};
 use crate::data::import::{ImportError, files, stem};
+use crate::source::{self, Line, Lines};
 
 /// Assertions whose value is the right answer.
 const EXPECTATIONS: [&str; 6] = [
@@ -30,7 +33,9 @@ const EXPECTATIONS: [&str; 6] = [
 
 /// Reads every file; each is a run of its own, and with `--out` a set of its own.
 pub(super) fn read(sink: &mut Sink<'_>) -> Result<(), ImportError> {
-    let found = files(&sink.request.paths, &|name| name.ends_with(".json"))?;
+    let found = files(&sink.request.paths, &|name| {
+        name.ends_with(".json") || name.ends_with(".jsonl")
+    })?;
     sink.expect_files(&found);
     for path in &found {
         let set = stem(path);
@@ -49,6 +54,9 @@ pub(super) fn read(sink: &mut Sink<'_>) -> Result<(), ImportError> {
 }
 
 fn read_file(sink: &mut Sink<'_>, path: &Path) -> Result<(), ImportError> {
+    if is_lines(path) {
+        return read_lines(sink, path);
+    }
     let reader = sink.open(path)?;
     let is_position = |key: &str| key.bytes().all(|byte| byte.is_ascii_digit());
     let mut number = 0;
@@ -77,6 +85,36 @@ fn read_file(sink: &mut Sink<'_>, path: &Path) -> Result<(), ImportError> {
         },
     )
     .or_else(|error| sink.broken(path, error))
+}
+
+/// Whether the first line is a result of its own, and not a document with a list of results.
+fn is_lines(path: &Path) -> bool {
+    let Ok((reader, _)) = source::open(path) else {
+        return false;
+    };
+    match Lines::new(reader).next_line() {
+        Ok(Some((_, Line::Text(text)))) => {
+            json_object(text).is_ok_and(|first| !first.contains_key("results"))
+        }
+        _ => path.to_string_lossy().contains(".jsonl"),
+    }
+}
+
+fn read_lines(sink: &mut Sink<'_>, path: &Path) -> Result<(), ImportError> {
+    let mut lines = sink.lines(path)?;
+    let mut number = 0;
+    while let Some((place, line)) = sink.next_line(&mut lines, path)? {
+        number += 1;
+        let result = match line {
+            Line::Text(text) => json_object(text).map(Value::Object),
+            Line::Bad(why) => Err(why),
+        };
+        match result.and_then(|result| take(sink, &result, &place, number)) {
+            Ok(taken) => taken?,
+            Err(fault) => sink.bad(&place, &fault),
+        }
+    }
+    Ok(())
 }
 
 /// Takes one result; a fault of the result is the outer error.

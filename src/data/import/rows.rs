@@ -41,7 +41,7 @@ impl Rows {
     /// # Errors
     /// Where the file can't be opened, or its header can't be read.
     pub(super) fn open(sink: &mut Sink<'_>, path: &Path) -> Result<Rows, ImportError> {
-        match kind_of_rows(sink.kind, path) {
+        match form_of(sink.kind, path)? {
             Kind::Csv => {
                 let delimiter = match path.to_string_lossy().contains(".tsv") {
                     true => b'\t',
@@ -126,20 +126,75 @@ impl Rows {
     }
 }
 
-/// What a file's rows are written in: a kind that says nothing about it is judged by the file's name.
-fn kind_of_rows(kind: Kind, path: &Path) -> Kind {
+/// What a file's rows are written in: what the kind says, as far as the file's first bytes do not contradict it.
+///
+/// # Errors
+/// [`ImportError::Usage`] for a file that is something else than its kind, with the kind that it is.
+fn form_of(kind: Kind, path: &Path) -> Result<Kind, ImportError> {
+    let said = match kind {
+        Kind::Medrgb => Kind::Parquet,
+        other => other,
+    };
+    let found = match (first_bytes(path).as_slice(), ending_of(path)) {
+        ([b'P', b'A', b'R', b'1', ..], _) => Kind::Parquet,
+        // Too short to tell: the reader says what is wrong.
+        ([], _) => said,
+        ([b'{', ..], Some(Kind::Jsonl)) => Kind::Jsonl,
+        ([b'{', ..], _) => match said {
+            // A header may begin with a brace.
+            Kind::Csv => Kind::Csv,
+            _ => Kind::Jsonl,
+        },
+        (_, Some(Kind::Csv)) => Kind::Csv,
+        // Rubbish is a bad row of what was named; only Parquet is known by its beginning.
+        _ if said == Kind::Parquet && ending_of(path) == Some(Kind::Jsonl) => Kind::Jsonl,
+        _ => said,
+    };
+    match found == said {
+        true => Ok(said),
+        false => Err(ImportError::Usage(format!(
+            "{file} is {found_words}, not {said_words}; import it with `medrgb import {found} {file}`",
+            file = path.display(),
+            found_words = in_words(found),
+            said_words = in_words(said),
+        ))),
+    }
+}
+
+/// The form that a file's name says.
+fn ending_of(path: &Path) -> Option<Kind> {
     let name = path.to_string_lossy().to_lowercase();
     let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
     if ends(&[".parquet"]) {
-        Kind::Parquet
+        Some(Kind::Parquet)
     } else if ends(&[".csv", ".tsv", ".csv.gz", ".tsv.gz"]) {
-        Kind::Csv
+        Some(Kind::Csv)
     } else if ends(&[".jsonl", ".jsonl.gz", ".ndjson", ".json"]) {
-        Kind::Jsonl
-    } else if kind == Kind::Medrgb {
-        Kind::Parquet
+        Some(Kind::Jsonl)
     } else {
-        kind
+        None
+    }
+}
+
+/// The first bytes behind white space; none where there are none or the file can't be opened.
+fn first_bytes(path: &Path) -> Vec<u8> {
+    let Ok((mut reader, _)) = crate::source::open(path) else {
+        return Vec::new();
+    };
+    let Some(_) = super::guess::first_byte(&mut reader) else {
+        return Vec::new();
+    };
+    let chunk = reader.fill_buf().unwrap_or_default();
+    let start = chunk.iter().position(|byte| !byte.is_ascii_whitespace());
+    let rest = &chunk[start.unwrap_or(chunk.len())..];
+    rest[..rest.len().min(4)].to_vec()
+}
+
+fn in_words(form: Kind) -> &'static str {
+    match form {
+        Kind::Parquet => "a Parquet file",
+        Kind::Csv => "CSV",
+        _ => "JSON lines",
     }
 }
 
@@ -199,4 +254,54 @@ fn csv_row(header: &[String], cells: &[String]) -> Result<Map<String, Value>, St
             )
         })
         .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_kind_that_was_said_is_not_overruled_in_silence() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text, kind, expected) in [
+            ("a.jsonl", "{}", Kind::Jsonl, Ok(Kind::Jsonl)),
+            (
+                "a.jsonl",
+                "{}",
+                Kind::Parquet,
+                Err("is JSON lines, not a Parquet file"),
+            ),
+            ("a.jsonl", "{}", Kind::Medrgb, Err("medrgb import jsonl")),
+            ("a.jsonl", "{}", Kind::Csv, Err("is JSON lines, not CSV")),
+            ("a.txt", " {}", Kind::Jsonl, Ok(Kind::Jsonl)),
+            ("a.csv", "id,x", Kind::Jsonl, Err("is CSV, not JSON lines")),
+            ("a.csv", "{id},x", Kind::Csv, Ok(Kind::Csv)),
+            ("a.txt", "id,x", Kind::Csv, Ok(Kind::Csv)),
+            (
+                "a.tsv",
+                "id\tx",
+                Kind::Parquet,
+                Err("is CSV, not a Parquet file"),
+            ),
+            ("a.parquet", "PAR1…", Kind::Parquet, Ok(Kind::Parquet)),
+            ("a.bin", "PAR1…", Kind::Medrgb, Ok(Kind::Parquet)),
+            ("a.bin", "PAR1…", Kind::Jsonl, Err("medrgb import parquet")),
+            // What is no Parquet file at all is left to its reader, which says so.
+            ("a.parquet", "rubbish", Kind::Parquet, Ok(Kind::Parquet)),
+            ("a.jsonl", "rubbish", Kind::Jsonl, Ok(Kind::Jsonl)),
+            ("a.jsonl", "", Kind::Parquet, Ok(Kind::Parquet)),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            match (form_of(kind, &path), expected) {
+                (Ok(form), Ok(expected)) => assert_eq!(form, expected, "{name} {kind}"),
+                (Err(error), Err(part)) => {
+                    assert!(error.to_string().contains(part), "{name} {kind}: {error}");
+                }
+                (found, _) => unreachable!("{name} {kind}: {found:?}"),
+            }
+        }
+    }
 }

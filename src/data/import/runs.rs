@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::data::import::guess::own_export;
 use crate::data::import::sink::Sink;
 use crate::data::import::{ImportError, files, stem};
 use crate::data::store::{RECORD_VERSION, ReplyRecord};
@@ -15,6 +16,12 @@ pub(super) fn read(sink: &mut Sink<'_>) -> Result<(), ImportError> {
     })?;
     sink.expect_files(&found);
     for path in &found {
+        if let Some("a run") = own_export(path) {
+            return Err(ImportError::Usage(format!(
+                "{file} is a run as a Parquet file, which doesn't hold all of it; `medrgb import parquet {file}` reads its replies, only JSON lines come back whole",
+                file = path.display()
+            )));
+        }
         let mut open: Option<String> = None;
         let mut lines = sink.lines(path)?;
         while let Some((place, line)) = sink.next_line(&mut lines, path)? {

@@ -20,7 +20,7 @@ use crate::data::import::{
 use crate::data::store::{Bulk, ReplyRecord};
 use crate::domain::question::Question;
 use crate::domain::report::PAPER;
-use crate::domain::text::{hex, short};
+use crate::domain::text::{count, fault_of_name, hex, short};
 use crate::source::{self, Line, Lines, Position};
 
 /// How many records pass between two looks at the clock and the keyboard.
@@ -44,6 +44,8 @@ pub(super) struct Sink<'a> {
     records: usize,
     /// Questions or replies taken; nothing at all is a failure.
     taken: usize,
+    /// Questions whose text is not byte for byte that of the file.
+    cleaned: usize,
 }
 
 /// What has been read, over all files.
@@ -87,6 +89,7 @@ impl<'a> Sink<'a> {
             bytes: Bytes::default(),
             records: 0,
             taken: 0,
+            cleaned: 0,
         }
     }
 
@@ -99,7 +102,7 @@ impl<'a> Sink<'a> {
     /// Opens a file; gzip is unpacked.
     pub(super) fn open(&mut self, path: &Path) -> Result<Box<dyn BufRead>, ImportError> {
         let opened = source::open(path).map_err(|error| {
-            ImportError::Failed(format!("{} can't be opened ({error})", path.display()))
+            ImportError::Failed(format!("{} {}", path.display(), source::why(&error)))
         });
         let (reader, position) = opened?;
         self.begin_file(path, position);
@@ -118,7 +121,7 @@ impl<'a> Sink<'a> {
         path: &Path,
     ) -> Result<Option<(String, Line<'l>)>, ImportError> {
         let next = lines.next_line().map_err(|error| {
-            ImportError::Failed(format!("{} can't be read ({error})", path.display()))
+            ImportError::Failed(format!("{} {}", path.display(), source::why(&error)))
         })?;
         let Some((number, line)) = next else {
             return Ok(None);
@@ -264,6 +267,7 @@ impl<'a> Sink<'a> {
                 &fault,
             );
         }
+        self.cleaned += usize::from(entry.cleaned);
         let Some((_, folder)) = &mut self.folder else {
             return Ok(());
         };
@@ -427,6 +431,12 @@ impl<'a> Sink<'a> {
         set: &str,
         model: Option<&str>,
     ) -> Result<(), ImportError> {
+        if let Some(fault) = fault_of_name(&name) {
+            return Err(ImportError::Usage(format!(
+                "\"{name}\" can't be the name of a run: {fault}; name another with --run",
+                name = short(&name)
+            )));
+        }
         if name == PAPER {
             return Err(ImportError::Failed(format!(
                 "the run \"{PAPER}\" would hide the published figures; name another with --run"
@@ -556,6 +566,13 @@ impl<'a> Sink<'a> {
                 "what the model was shown is not known for replies of other programs: they are stored as standard without documents, and say so",
             );
         }
+        if self.cleaned > 0 {
+            let text = format!(
+                "in {} tabs became spaces, or characters that steer a terminal were taken out of text or options",
+                count(self.cleaned, "question")
+            );
+            self.note(&text);
+        }
         self.report.kept = self.kept.into_iter().collect();
         self.report.not_mapped = self.dropped.into_iter().collect();
         Ok(self.report)
@@ -563,6 +580,7 @@ impl<'a> Sink<'a> {
 
     fn nothing(&self) -> ImportError {
         let why = match (self.report.problems.first(), self.report.bad) {
+            (None, _) if !self.report.notes.is_empty() => self.report.notes.join("; "),
             (None, _) => format!(
                 "no record was found; is it really {}? {}",
                 self.kind,

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::data::import::detect::{detect, is_noise};
 use crate::data::import::entry::{Entry, entry, id_of, is_small, reply, scalar_text, unmapped};
+use crate::data::import::guess::own_export;
 use crate::data::import::mapping::Mapping;
 use crate::data::import::mirage::null_reply;
 use crate::data::import::replies::GivenReply;
@@ -44,7 +45,22 @@ pub(super) fn read(sink: &mut Sink<'_>) -> Result<(), ImportError> {
 }
 
 fn read_file(sink: &mut Sink<'_>, path: &Path, several: bool) -> Result<(), ImportError> {
+    if sink.kind == Kind::Medrgb
+        && let Some(what) = own_export(path)
+    {
+        return Err(ImportError::Usage(format!(
+            "{file} holds {what} that medrgb has exported, not MedRGB's own file as published; import it with `medrgb import parquet {file}`",
+            file = path.display()
+        )));
+    }
     let mapping = mapping_of(sink, path)?;
+    if sink.kind == Kind::Medrgb && mapping.options.is_none() && mapping.fixed_options.is_none() {
+        sink.note(&format!(
+            "{} has no options, as MedLFQA, which asks for long answers: open questions can't be scored as multiple choice, so it is left out",
+            path.display()
+        ));
+        return Ok(());
+    }
     let set = stem(path);
     let is_run = mapping.response.is_some();
     let has_questions = mapping.question.is_some() && mapping.answer.is_some();
@@ -94,9 +110,10 @@ fn read_file(sink: &mut Sink<'_>, path: &Path, several: bool) -> Result<(), Impo
         sink.end_run();
     }
     if writes_folder {
-        sink.end_set(match sink.kind {
-            Kind::Medrgb => "medrgb",
-            _ => "other",
+        let is_published = sink.kind == Kind::Medrgb && !mapping.documents.is_empty();
+        sink.end_set(match is_published {
+            true => "medrgb",
+            false => "other",
         })?;
     }
     Ok(())

@@ -7,6 +7,8 @@ mod rates;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 
 use serde::Serialize;
 
@@ -230,6 +232,17 @@ pub fn compare(
     metrics: &[Metric],
     plan: Resampling,
 ) -> Comparison {
+    compare_watched(a, b, metrics, plan, &mut |_, _| {})
+}
+
+/// [`compare()`], which says how many of how many metrics are done, each condition's counted apart.
+pub fn compare_watched(
+    a: Vec<Observation>,
+    b: Vec<Observation>,
+    metrics: &[Metric],
+    plan: Resampling,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Comparison {
     let Paired {
         pairs,
         left_out,
@@ -240,14 +253,26 @@ pub fn compare(
     for pair in &pairs {
         cells.entry(pair.cell.key()).or_default().push(pair);
     }
-    let mut conditions: Vec<ConditionComparison> = cells
-        .into_values()
-        .filter_map(|pairs| {
+    let mut groups: Vec<Vec<&Pair>> = cells.into_values().collect();
+    // Where there is one condition the pool is the same pairs.
+    let is_pooled_apart = groups.len() != 1;
+    if is_pooled_apart {
+        groups.push(pairs.iter().collect());
+    }
+    let mut compared = in_metrics(&groups, metrics, plan, progress);
+    let pooled = match is_pooled_apart {
+        true => compared.pop(),
+        false => compared.first().cloned(),
+    };
+    let mut conditions: Vec<ConditionComparison> = groups
+        .iter()
+        .zip(compared)
+        .filter_map(|(pairs, metrics)| {
             Some(ConditionComparison {
                 cell: pairs.first()?.cell,
                 pairs: pairs.len(),
-                questions: questions(&pairs),
-                metrics: in_metrics(&pairs, metrics, plan),
+                questions: questions(pairs),
+                metrics,
             })
         })
         .collect();
@@ -261,7 +286,7 @@ pub fn compare(
         left_out,
         superseded,
         conditions,
-        pooled: in_metrics(&all, metrics, plan),
+        pooled: pooled.unwrap_or_default(),
     }
 }
 
@@ -272,15 +297,41 @@ fn questions(pairs: &[&Pair]) -> usize {
     questions.len()
 }
 
+/// The metrics of every group of pairs, on all cores: each bootstrap has a stream of its own, so that figures do
+/// not depend on who computes them.
 fn in_metrics(
-    pairs: &[&Pair],
+    groups: &[Vec<&Pair>],
     metrics: &[Metric],
     plan: Resampling,
-) -> BTreeMap<Metric, MetricComparison> {
-    metrics
-        .iter()
-        .filter_map(|metric| Some((*metric, compare_rates(pairs, *metric, plan)?)))
-        .collect()
+    progress: &mut dyn FnMut(usize, usize),
+) -> Vec<BTreeMap<Metric, MetricComparison>> {
+    let tasks: Vec<(usize, Metric)> = (0..groups.len())
+        .flat_map(|group| metrics.iter().map(move |metric| (group, *metric)))
+        .collect();
+    let mut compared = vec![BTreeMap::new(); groups.len()];
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(tasks.len()) {
+            let (sender, next, tasks) = (sender.clone(), &next, &tasks);
+            scope.spawn(move || {
+                while let Some((group, metric)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let rates = compare_rates(&groups[*group], *metric, plan);
+                    if sender.send((*group, *metric, rates)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        progress(0, tasks.len());
+        for (done, (group, metric, rates)) in receiver.iter().enumerate() {
+            compared[group].extend(rates.map(|rates| (metric, rates)));
+            progress(done + 1, tasks.len());
+        }
+    });
+    compared
 }
 
 /// Adjusts the p values of one metric for the number of conditions.

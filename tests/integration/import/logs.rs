@@ -250,6 +250,49 @@ fn promptfoo_results() {
 }
 
 #[test]
+fn promptfoo_results_as_json_lines() {
+    let house = House::new();
+    let line = |output: &str| {
+        format!(
+            r#"{{"promptIdx":0,"testIdx":0,"vars":{{"question":"Q?","options":["x","y"],"answer":"x"}},"provider":{{"id":"p:m"}},"response":{{"output":"{output}"}}}}"#
+        )
+    };
+    let text = format!("{}\n{{\"provider\": 1}}\n{}\n", line("A"), line("B"));
+    let path = house.file("r.jsonl", text);
+    let report = run(&house.request(None, &[&path])).unwrap();
+    assert_eq!((report.kind, report.bad), (Kind::Promptfoo, 1));
+    let records = house.records("promptfoo-r");
+    let right: Vec<_> = records
+        .iter()
+        .map(|record| record.scores.as_ref().unwrap().main_correct)
+        .collect();
+    assert_eq!(right, [Some(true), Some(false)]);
+    assert_eq!(records[0].model_name, "p:m");
+    // One result is a line of its own too, also in a file called .json.
+    let one = house.file("one.json", line("A"));
+    assert_eq!(
+        run(&house.request(None, &[&one])).unwrap().runs[0].replies,
+        1
+    );
+}
+
+#[test]
+fn names_of_runs_are_seen_as_they_are() {
+    let house = House::new();
+    let file = house.file(
+        "q.jsonl",
+        r#"{"id":"a","question":"Q?","options":["x","y"],"answer":"x","response":"A"}"#,
+    );
+    for name in ["a\u{1b}[31mb", "a\nb", " ", "a\u{202e}b"] {
+        let mut request = house.request(None, &[&file]);
+        request.run = Some(name.into());
+        let error = run(&request).unwrap_err().to_string();
+        assert!(error.contains("can't be the name of a run"), "{error}");
+        assert!(!error.contains('\u{1b}'));
+    }
+}
+
+#[test]
 fn a_promptfoo_result_may_answer_a_question_of_a_dataset() {
     let house = House::new();
     let set = dataset(&house);

@@ -170,12 +170,49 @@ fn sample_run(house: &House, name: &str) -> Vec<ReplyRecord> {
     store.replies_of_run(name).unwrap()
 }
 
+fn export_run(
+    records: &[ReplyRecord],
+    format: Format,
+    file: &std::path::Path,
+) -> Result<(), export::ExportError> {
+    let all = || -> export::Records<'_> { Box::new(records.iter().cloned().map(Ok)) };
+    export::run(&all, format, file)
+}
+
+#[test]
+fn a_stored_run_is_written_page_by_page_as_from_memory() {
+    let house = House::new();
+    let records = sample_run(&house, "own");
+    let store = Store::open(&house.path("runs.sqlite")).unwrap();
+    // More than one page.
+    let many: Vec<ReplyRecord> = (0..450)
+        .map(|at| ReplyRecord {
+            run: "many".into(),
+            id: 0,
+            ..records[at % records.len()].clone()
+        })
+        .collect();
+    for record in &many {
+        store.insert(record).unwrap();
+    }
+    let from_memory = store.replies_of_run("many").unwrap();
+    let stored = export::StoredRun::new(&store, "many");
+    for format in [Format::Jsonl, Format::Csv, Format::Parquet, Format::Inspect] {
+        let (paged, whole) = (house.path("paged"), house.path("whole"));
+        export::run(&|| stored.records(), format, &paged).unwrap();
+        export_run(&from_memory, format, &whole).unwrap();
+        assert_eq!((stored.read(), stored.broken()), (450, 0));
+        let read = |path| std::fs::read(path).unwrap();
+        assert!(read(paged) == read(whole), "{format}");
+    }
+}
+
 #[test]
 fn runs_come_back_from_json_lines_as_they_were() {
     let house = House::new();
     let records = sample_run(&house, "own");
     let file = house.path("own.jsonl");
-    export::run(&records, Format::Jsonl, &file).unwrap();
+    export_run(&records, Format::Jsonl, &file).unwrap();
     let mut request = house.request(None, &[&file]);
     let error = run(&request).unwrap_err().to_string();
     assert!(error.contains("a run \"own\" already"), "{error}");
@@ -210,7 +247,7 @@ fn runs_come_back_from_inspect_logs_with_their_contexts() {
     let house = House::new();
     let records = sample_run(&house, "own");
     let file = house.path("log.json");
-    export::run(&records, Format::Inspect, &file).unwrap();
+    export_run(&records, Format::Inspect, &file).unwrap();
     let report = run(&house.request(None, &[&file])).unwrap();
     assert_eq!(
         (report.kind, report.bad),
@@ -249,7 +286,18 @@ fn runs_as_tables() {
     let house = House::new();
     let records = sample_run(&house, "own");
     let parquet = house.path("r.parquet");
-    export::run(&records, Format::Parquet, &parquet).unwrap();
+    export_run(&records, Format::Parquet, &parquet).unwrap();
+    // Without a kind it is a run, not a benchmark; the kind "medrgb" is refused.
+    let report = run(&house.request(None, &[&parquet])).unwrap();
+    assert_eq!((report.kind, report.sets.len()), (Kind::Parquet, 0));
+    assert_eq!(report.runs[0].replies, 5, "{:?}", report.problems);
+    for kind in [Kind::Medrgb, Kind::Run] {
+        let error = run(&house.request(Some(kind), &[&parquet])).unwrap_err();
+        assert!(
+            error.to_string().contains("medrgb import parquet"),
+            "{error}"
+        );
+    }
     let rows: Vec<_> = Rows::open(&parquet).unwrap().map(Result::unwrap).collect();
     assert_eq!(rows.len(), 5);
     assert_eq!(rows[1]["scenario"], "sufficiency");
@@ -267,7 +315,7 @@ fn runs_as_tables() {
     assert_eq!(rows[1]["noise_detection_accuracy"], json!(detected));
 
     let csv = house.path("r.csv");
-    export::run(&records, Format::Csv, &csv).unwrap();
+    export_run(&records, Format::Csv, &csv).unwrap();
     let mut read = records_of(&csv);
     let header = read.remove(0);
     let column = |name: &str| header.iter().position(|own| own == name).unwrap();

@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 
 use medrgb::data::dataset::Dataset;
+use medrgb::data::export::{self, Format};
 use medrgb::data::import::{ImportError, Kind, import};
+use medrgb::data::parquet_file::{Column, Writer};
 use medrgb::domain::passage::Source;
 
 use super::{House, fixture, manifest, mapping, run};
@@ -54,6 +56,88 @@ fn medrgb_parquet_with_nested_lists() {
     assert_eq!(pools.signal[0].title, "Vents");
     assert_eq!(pools.counterfactuals[0].new_answer, "cold water");
     assert_eq!(dataset.pools("q2").sub_questions[0].doc_id, "d3");
+}
+
+#[test]
+fn only_published_files_count_as_medrgbs_own_without_being_said() {
+    let house = House::new();
+    let bytes = std::fs::read(fixture("nested-00000-of-00001.parquet")).unwrap();
+    for (name, kind, documents) in [
+        ("bioasq-00000-of-00001.parquet", Kind::Medrgb, "medrgb"),
+        ("nested-00000-of-00001.parquet", Kind::Parquet, "other"),
+        ("ds.parquet", Kind::Parquet, "other"),
+    ] {
+        let file = house.file(name, &bytes);
+        let mut request = house.request(None, &[&file]);
+        request.out = Some(house.path("set"));
+        request.force = true;
+        let report = run(&request).unwrap();
+        assert_eq!(report.kind, kind, "{name}");
+        assert_eq!(
+            manifest(&house.path("set"))["documents"],
+            documents,
+            "{name}"
+        );
+    }
+    // A dataset of ours, also under a published name.
+    let dataset = Dataset::open(&house.path("set")).unwrap();
+    let file = house.path("mmlu-00000-of-00001.parquet");
+    export::dataset(&dataset, Format::Parquet, &file).unwrap();
+    let mut request = house.request(None, &[&file]);
+    request.out = Some(house.path("again"));
+    assert_eq!(run(&request).unwrap().kind, Kind::Parquet);
+    assert_eq!(manifest(&house.path("again"))["documents"], "other");
+    request.kind = Some(Kind::Medrgb);
+    request.force = true;
+    let error = run(&request).unwrap_err().to_string();
+    assert!(error.contains("that medrgb has exported"), "{error}");
+}
+
+#[test]
+fn questions_without_options_are_left_out_and_said() {
+    let house = House::new();
+    let file = house.path("medlfqa-00000-of-00001.parquet");
+    let columns = ["question_id", "question", "answer", "docs"].map(|name| (name, Column::Text));
+    let mut writer = Writer::new(std::fs::File::create(&file).unwrap(), &columns).unwrap();
+    let row = [
+        "q1",
+        "How?",
+        "Like this.",
+        "[{\"id\":\"d\",\"content\":\"c\"}]",
+    ];
+    writer
+        .row(row.map(serde_json::Value::from).to_vec())
+        .unwrap();
+    writer.finish().unwrap();
+    // The file names us as its writer: a foreign one is made by taking that name away.
+    let mut bytes = std::fs::read(&file).unwrap();
+    let at = bytes
+        .windows(7)
+        .rposition(|part| part == b"medrgb ")
+        .unwrap();
+    bytes[at] = b'M';
+    std::fs::write(&file, bytes).unwrap();
+    let error = run(&house.request(None, &[&file])).unwrap_err().to_string();
+    assert!(error.contains("has no options, as MedLFQA"), "{error}");
+}
+
+#[test]
+fn changed_characters_are_said() {
+    let house = House::new();
+    let file = house.file(
+        "q.jsonl",
+        "{\"id\":\"a\",\"question\":\"Q\\tx?\",\"options\":[\"x\",\"y\"],\"answer\":\"x\"}\n{\"id\":\"b\",\"question\":\"Q?\",\"options\":[\"x\",\"y\"],\"answer\":\"x\"}\n",
+    );
+    let (report, dataset) = house.set(Kind::Jsonl, &file);
+    assert_eq!(dataset.questions[0].text, "Q    x?");
+    assert!(
+        report
+            .notes
+            .iter()
+            .any(|note| note.starts_with("in 1 question tabs")),
+        "{:?}",
+        report.notes
+    );
 }
 
 #[test]
