@@ -118,10 +118,12 @@ pub(super) fn gather<'a>(
             format!("{surplus} sub-answers to questions that were not asked"),
         );
     }
+    let cut: Vec<bool> = read.iter().map(|read| read.as_ref().is_some_and(|read| read.echo_cut)).collect();
     let subs = settled(read, notes);
     for (k, sub) in subs.iter().enumerate() {
         let echo = sub.as_ref().and_then(|sub| sub.question.as_deref());
-        if let Some(echo) = echo.filter(|_| ending != Ending::Running)
+        let whole = ending != Ending::Running && !cut.get(k).copied().unwrap_or(false);
+        if let Some(echo) = echo.filter(|_| whole)
             && echoes_another(echo, k, &shape.sub_questions)
         {
             push(
@@ -139,6 +141,8 @@ struct ReadSub {
     sub: SubAnswer,
     bare: bool,
     zero: bool,
+    /// The text ends inside the echoed question.
+    echo_cut: bool,
 }
 
 /// Where one sub-answer names document 0, the bare numbers of all of them may count from 0.
@@ -253,6 +257,7 @@ fn read_sub(
                 },
                 bare: false,
                 zero: false,
+                echo_cut: false,
             })
         }
     }
@@ -266,8 +271,7 @@ fn read_map(
     notes: &mut Vec<String>,
 ) -> ReadSub {
     // An unfinished "DOC_1" may become "DOC_12", an unfinished "true" may become anything.
-    let finished =
-        |key: &str| ending == Ending::Complete || open.first().is_none_or(|first| first != key);
+    let finished = |key: &str| open.first().is_none_or(|first| first != key);
     let field = |wanted: &[&str]| {
         wanted
             .iter()
@@ -310,6 +314,9 @@ fn read_map(
         },
         bare: document.bare,
         zero: document.zero,
+        echo_cut: open
+            .first()
+            .is_some_and(|key| matches!(key_form(key).as_str(), "question" | "subquestion")),
     }
 }
 
