@@ -229,7 +229,8 @@ fn read_short(text: &str, options: &Options<'_>, notes: &mut Vec<String>, leads:
         notes.push("the text is that of several options".into());
         return Read::by(Choice::Several, Rule::SeveralNamed);
     }
-    if let Some(read) = asked(&bare, text, options, notes).or_else(|| denied(&bare, options, notes)) {
+    if let Some(read) = asked(&bare, text, options, notes).or_else(|| denied(&bare, options, notes))
+    {
         return read;
     }
     if let Some(lead) = LEAD.get().and_then(|regex| regex.find(&bare))
@@ -309,7 +310,9 @@ fn denied(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<
 
 /// "Neither A nor B."
 static NEITHER: Pattern = Pattern::new(|| {
-    compile(r"^(?i:neither)\s+(?:(?i:option)\s+)?([A-Z])(?:\s*,\s*([A-Z]))?(?:\s*,\s*([A-Z]))?,?\s+(?i:nor)\s+(?:(?i:option)\s+)?([A-Z])\b")
+    compile(
+        r"^(?i:neither)\s+(?:(?i:option)\s+)?([A-Z])(?:\s*,\s*([A-Z]))?(?:\s*,\s*([A-Z]))?,?\s+(?i:nor)\s+(?:(?i:option)\s+)?([A-Z])\b",
+    )
 });
 
 fn single(

@@ -8,6 +8,8 @@ mod judgement;
 mod letters;
 mod marked;
 mod meant;
+#[cfg(test)]
+mod mended_tests;
 mod names;
 mod options;
 mod phrases;

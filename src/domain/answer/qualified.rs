@@ -59,7 +59,8 @@ const NEVER: &[&str] = &[
     "popular",
     "user",
     "student",
-    "patient",
+    "students",
+    "users",
     "candidate",
     "examinee",
     "learner",
@@ -71,18 +72,24 @@ const NEVER: &[&str] = &[
 ];
 
 /// Words that make an answer one of many, unless they are made the only or the best one.
-const TENTATIVE: &[&str] = &[
-    "possible",
-    "potential",
-    "plausible",
-    "conceivable",
-    "acceptable",
-    "reasonable",
-];
+const TENTATIVE: &[&str] = &["possible", "potential", "plausible", "conceivable"];
 
-/// Whose answer is the reply's own: "here's the answer" and "the question's answer".
-const OWN: &[&str] = &[
-    "here", "that", "it", "what", "let", "there", "question", "today", "problem", "case",
+/// Whose answer is not the reply's own, in "the doctor's answer".
+const ANSWERERS: &[&str] = &[
+    "resident",
+    "doctor",
+    "physician",
+    "teacher",
+    "author",
+    "friend",
+    "expert",
+    "reviewer",
+    "everyone",
+    "somebody",
+    "someone",
+    "model",
+    "textbook",
+    "book",
 ];
 
 /// What the words before an answer make of it.
@@ -100,7 +107,9 @@ enum Qualified {
 fn words_before(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for word in text.split_whitespace().rev().take(3) {
-        if word.ends_with([',', ';', ':', '.', '!', '?', ')', ']', '\u{2014}', '\u{2013}']) {
+        if word.ends_with([
+            ',', ';', ':', '.', '!', '?', ')', ']', '\u{2014}', '\u{2013}',
+        ]) {
             break;
         }
         let opened = word.starts_with(['(', '[', '"', '\u{201c}']);
@@ -113,11 +122,10 @@ fn words_before(text: &str) -> Vec<String> {
     found
 }
 
-/// Whether a word is somebody else's: "user's", "students'".
+/// Whether a word is somebody else's: "user's". A patient has options, but no answers.
 fn is_of_another(word: &str) -> bool {
-    word.strip_suffix("'s")
-        .or_else(|| word.strip_suffix('\''))
-        .is_some_and(|owner| !OWN.contains(&owner))
+    let owner = word.strip_suffix("'s");
+    owner.is_some_and(|owner| NEVER.contains(&owner) || ANSWERERS.contains(&owner))
 }
 
 fn qualified(before: &str) -> Qualified {

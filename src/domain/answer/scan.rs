@@ -11,7 +11,7 @@ use super::reader::{Found, begins_object, read_object};
 /// Objects that turn out not to be the reply's are skipped; more of them than this is hostile.
 const MAX_FALSE_STARTS: usize = 24;
 /// Names of tags around hidden reasoning.
-const TAGS: [&str; 4] = ["thinking", "think", "thought", "reasoning"];
+static TAGS: [&str; 4] = ["thinking", "think", "thought", "reasoning"];
 
 /// A reply taken apart.
 #[derive(Debug, Default)]
@@ -235,9 +235,10 @@ fn tag_at(raw: &str, at: usize) -> Option<Tag> {
     let rest = &raw.as_bytes()[at + 1..];
     let closing = rest.first() == Some(&b'/');
     let rest = &rest[usize::from(closing)..];
-    names.iter().find_map(|name| {
+    names.iter().find_map(|&name| {
         let head = rest.get(..name.len())?;
-        let is_tag = head.eq_ignore_ascii_case(name.as_bytes()) && rest.get(name.len()) == Some(&close);
+        let is_tag =
+            head.eq_ignore_ascii_case(name.as_bytes()) && rest.get(name.len()) == Some(&close);
         is_tag.then(|| Tag {
             name,
             bracket: close == b']',

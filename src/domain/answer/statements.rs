@@ -75,15 +75,15 @@ static FOREIGN: Pattern = Pattern::new(|| {
           | \b(?:respuesta|opci\u{f3}n)(?:\s+(?:correcta|final|adecuada|m\u{e1}s\s+adecuada))?(?:\s+(?:es|ser\u{ed}a)(?:\s+la)?|\s*:)
           | \br[\u{e9}e]ponse(?:\s+(?:correcte|finale|exacte))?(?:\s+est(?:\s+(?:donc|la))*|\s*:)
           | \brisposta(?:\s+(?:corretta|esatta|giusta))?(?:\s+\u{e8}(?:\s+la)?|\s*:)
-          | \b(?:antwoord|odpowied[z\u{17a}]|cevap|svar|\u{111}\u{e1}p\s+\u{e1}n)(?:\s+(?:is|to|er|\u{e4}r|l\u{e0}|\u{111}\u{fa}ng))*(?:\s+|\s*:)
-          | (?:\u{43e}\u{442}\u{432}\u{435}\u{442}|\u{432}\u{430}\u{440}\u{438}\u{430}\u{43d}\u{442})(?:\s+(?:\u{2014}|\u{2013}|-|\u{44d}\u{442}\u{43e}|\u{431}\u{443}\u{434}\u{435}\u{442}|\u{432}\u{430}\u{440}\u{438}\u{430}\u{43d}\u{442}))*\s*:?
-          | (?:\u{c815}\u{b2f5}|\u{b2f5})(?:\u{c740}|\u{c774}|\u{b294})?\s*:?
-          | (?:\u{627}\u{644}\u{625}\u{62c}\u{627}\u{628}\u{629}|\u{627}\u{644}\u{627}\u{62c}\u{627}\u{628}\u{629}|\u{627}\u{644}\u{62c}\u{648}\u{627}\u{628})(?:\s+(?:\u{627}\u{644}\u{635}\u{62d}\u{64a}\u{62d}\u{629}|\u{627}\u{644}\u{635}\u{62d}\u{64a}\u{62d}|\u{627}\u{644}\u{646}\u{647}\u{627}\u{626}\u{64a}\u{629}|\u{647}\u{64a}|\u{647}\u{648}|\u{627}\u{644}\u{62e}\u{64a}\u{627}\u{631}))*\s*:?
+          | \b(?:antwoord|odpowied[z\u{17a}]|cevap|svar|\u{111}\u{e1}p\s+\u{e1}n)(?:(?:\s+(?:is|to|er|\u{e4}r|l\u{e0}|\u{111}\u{fa}ng))+|\s*:)
+          | \u{43e}\u{442}\u{432}\u{435}\u{442}(?:\s*(?:\u{2014}|\u{2013}|-|:|\u{44d}\u{442}\u{43e}|\u{431}\u{443}\u{434}\u{435}\u{442}))+
+          | (?:\u{c815}\u{b2f5}|\u{b2f5})(?:\u{c740}|\u{c774}|\u{b294}|\s*:)
+          | (?:\u{627}\u{644}\u{625}\u{62c}\u{627}\u{628}\u{629}|\u{627}\u{644}\u{627}\u{62c}\u{627}\u{628}\u{629}|\u{627}\u{644}\u{62c}\u{648}\u{627}\u{628})(?:\s+(?:\u{627}\u{644}\u{635}\u{62d}\u{64a}\u{62d}\u{629}|\u{627}\u{644}\u{635}\u{62d}\u{64a}\u{62d}|\u{627}\u{644}\u{646}\u{647}\u{627}\u{626}\u{64a}\u{629}))*\s*(?:\u{647}\u{64a}|\u{647}\u{648}|:)
           | \bresposta(?:\s+(?:correta|certa))?(?:\s+\u{e9}(?:\s+a)?|\s*:)
           | (?:\u{7b54}\u{6848}|\u{6b63}\u{786e}\u{9009}\u{9879}|\u{6b63}\u{78ba}\u{9078}\u{9805}|\u{6700}\u{4f73}\u{9009}\u{9879}|\u{6b63}\u{89e3}|\u{7b54}\u{3048})(?:\u{5e94}\u{8be5}|\u{61c9}\u{8a72}|\u{5e94})?(?:\u{662f}|\u{4e3a}|\u{70ba}|\u{9009}|\u{9078}|\u{306f}|:)
           | (?:\u{9009}\u{62e9}|\u{9078}\u{64c7}|\u{6545}\u{9009}|\u{5e94}\u{9009}|\u{9009})
         )
-        ["'_\s:]*(?:(?:option|opci\u{f3}n|opzione|lettre|letra|buchstabe|die|la|le)\b|\u{9009}\u{9879}|\u{9078}\u{9805})?["'_\s:]*
+        ["'_\s:]*(?:(?:option|opci\u{f3}n|opzione|lettre|letra|buchstabe|die|la|le)\b|\u{9009}\u{9879}|\u{9078}\u{9805}|\u{432}\u{430}\u{440}\u{438}\u{430}\u{43d}\u{442}|\u{627}\u{644}\u{62e}\u{64a}\u{627}\u{631})?["'_\s:]*
         "#,
     )
 });
@@ -352,8 +352,9 @@ fn foreign(text: &str, options: &Options<'_>, out: &mut Vec<Statement>) {
 /// Whether the word before an announcement in another language denies it: "falsche Antwort".
 fn is_denied_elsewhere(before: &str) -> bool {
     let near = before[before.ceil_char_boundary(before.len().saturating_sub(40))..].to_lowercase();
-    near.ends_with(['\u{4e0d}', '\u{522b}', '\u{975e}', '\u{672a}', '\u{8bef}', '\u{8aa4}'])
-        || near.ends_with("\u{9519}\u{8bef}\u{7684}")
+    near.ends_with([
+        '\u{4e0d}', '\u{522b}', '\u{975e}', '\u{672a}', '\u{8bef}', '\u{8aa4}',
+    ]) || near.ends_with("\u{9519}\u{8bef}\u{7684}")
         || near.ends_with('\u{c624}')
         || near.split_whitespace().next_back().is_some_and(|word| {
             let stems = [

@@ -239,10 +239,7 @@ fn spaced(letter: char, rest: &str, options: &Options<'_>) -> bool {
     ]
     .iter()
     .any(|word| after.starts_with(word));
-    after.is_empty()
-        || joined
-        || follows_a_letter(after)
-        || options.continues(letter, after)
+    after.is_empty() || joined || follows_a_letter(after) || options.continues(letter, after)
 }
 
 /// A text without the brackets that it begins with, if they close soon.

@@ -150,9 +150,6 @@ pub(super) fn decide(
 
 /// The text ends inside an object, before its answer.
 fn broken_off(ending: Ending, whole: Span, notes: &mut Vec<String>) -> Verdict {
-    if ending == Ending::Running {
-        return Verdict::without(Outcome::Unreadable, Rule::NotYet, whole);
-    }
     notes.push("the object breaks off before its answer".into());
     let outcome = without_answer(ending, Outcome::Truncated);
     Verdict::without(outcome, Rule::BrokenOff, whole)
