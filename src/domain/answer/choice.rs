@@ -13,7 +13,9 @@
 //! 8. Phrases: insufficient information ("unknown" and "cannot be determined" too), none of the
 //!    options ("N/A", "not listed" too), refusals.
 //! 9. An option's text followed by an explanation.
-//! 10. A sentence that commits to an answer.
+//! 10. A sentence that commits to an answer; "not A but B" is B, and "B?", which says nothing else, is B.
+//!
+//! A text that several options have names several.
 //!
 //! Everything else names nothing: it is never guessed.
 
@@ -23,6 +25,8 @@ use super::evidence::Rule;
 use super::letters::{explains_a_letter, leading_letter, names_more, own_sentence, unwrap};
 use super::options::Options;
 use super::phrases::{INSUFFICIENT, NO_OPTION, NOT_OFFERED, Pattern, REFUSAL, UNKNOWN, compile};
+use super::statements::Kind;
+use super::targets::{denial, denied_target};
 
 /// What a text names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,7 +168,7 @@ static LEAD: Pattern = Pattern::new(|| {
         (?:(?:so|therefore|thus|hence|finally),?\s+)?(?:(?:the|my|our)\s+)?
           (?:(?:single\s+)?(?:correct|right|best|final|chosen|selected|closest|most\s+likely|most\s+appropriate|most\s+accurate|most\s+suitable)\s+)*
           (?:answer|option|choice|letter|alternative|response|selection|ans)s?(?:[\s_]+(?:choice|option|letter|number))?\b\s*
-          (?:(?:is|are|would\s+be|should\s+be|must\s+be)\b)?\s*[:=\-\u{2013}.\#]?\s*
+          (?:(?:is|are|would\s+be|should\s+be|must\s+be)\b|['\u{2019}]s\b)?\s*[:=\-\u{2013}.\#]?\s*
         | (?:most\s+likely|probably|likely|definitely|clearly|certainly|only|just|i\s+(?:think|believe|choose|pick|select|would\s+say|go\s+with|would\s+go\s+with))\b\s*:?\s+
         | [:=\->\u{2192}\u{21d2}\u{2022}]+\s*[(\[]?\b
         | (?:(?:die\s+)?(?:richtige\s+)?antwort|(?:la\s+)?respuesta(?:\s+correcta)?|opci[o\u{f3}]n|(?:la\s+)?(?:bonne\s+)?r[e\u{e9}]ponse|(?:la\s+)?risposta|opzione|(?:a\s+)?resposta|op\u{e7}[a\u{e3}]o|lettre|letra|buchstabe)
@@ -221,6 +225,14 @@ fn read_short(text: &str, options: &Options<'_>, notes: &mut Vec<String>, leads:
         notes.push("the option's text instead of its letter".into());
         return Read::letter(letter, Rule::OptionText);
     }
+    if options.share_text(&bare) {
+        notes.push("the text is that of several options".into());
+        return Read::by(Choice::Several, Rule::SeveralNamed);
+    }
+    if let Some(read) = asked(&bare, text, options, notes).or_else(|| denied(&bare, options, notes))
+    {
+        return read;
+    }
     if let Some(lead) = LEAD.get().and_then(|regex| regex.find(&bare))
         && (1..bare.len()).contains(&lead.end())
         && leads > 0
@@ -256,6 +268,52 @@ fn read_short(text: &str, options: &Options<'_>, notes: &mut Vec<String>, leads:
             Read::nothing()
         })
 }
+
+/// "B?": a letter, or the text of an option, with nothing but a question mark. It is all that is said, so
+/// it counts; a sentence that asks does not.
+fn asked(bare: &str, text: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Read> {
+    let said = unwrap(bare.strip_suffix('?')?.trim_end_matches('?'));
+    let mut letters = said.chars();
+    let read = match (letters.next(), letters.next()) {
+        (Some(letter), None) if letter.is_ascii_alphabetic() => {
+            single(letter, text, &said, options, &mut Vec::new())
+        }
+        _ => Read::letter(options.by_text(&said)?, Rule::OptionText),
+    };
+    notes.push("a question mark after the answer".into());
+    Some(read)
+}
+
+/// "Not A, but B", and "neither A nor B" where nothing else is offered.
+fn denied(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Read> {
+    if bare.len() > 200 {
+        return None;
+    }
+    if let Some(rejected) = NEITHER.get().and_then(|regex| regex.captures(bare)) {
+        let letters = rejected.iter().skip(1).flatten();
+        let letters: String = letters.map(|found| found.as_str()).collect();
+        if !options.all().all(|letter| letters.contains(letter)) {
+            return None;
+        }
+        notes.push("none of the options".into());
+        return Some(Read::by(Choice::NotOffered, Rule::NoneOfThem));
+    }
+    let rest = denial(bare, false)?;
+    match denied_target(rest, options)? {
+        (Kind::Strong(choice @ Choice::Letter(_)), _) => {
+            notes.push("another letter is denied before the answer".into());
+            Some(Read::by(choice, Rule::Sentence))
+        }
+        _ => None,
+    }
+}
+
+/// "Neither A nor B."
+static NEITHER: Pattern = Pattern::new(|| {
+    compile(
+        r"^(?i:neither)\s+(?:(?i:option)\s+)?([A-Z])(?:\s*,\s*([A-Z]))?(?:\s*,\s*([A-Z]))?,?\s+(?i:nor)\s+(?:(?i:option)\s+)?([A-Z])\b",
+    )
+});
 
 fn single(
     letter: char,
@@ -317,6 +375,12 @@ fn listed(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<
 
 /// The letters of a text that holds nothing else but signs and joining words.
 fn joined_letters(bare: &str) -> Option<Vec<char>> {
+    let inner = bare.as_bytes().windows(3);
+    let mut apostrophes = inner.filter(|of| of[1] == b'\'' && of[0] != b' ' && of[2] == b's');
+    if apostrophes.next().is_some() {
+        // "A's" names no option S.
+        return None;
+    }
     let mut letters = Vec::new();
     for part in
         bare.split(|c: char| c.is_whitespace() || "/,;&+|.()[]\"'\u{3001}\u{ff0c}".contains(c))
@@ -361,7 +425,7 @@ fn letter_with_text(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) 
         None => {
             let letter = bare.chars().next().filter(char::is_ascii_uppercase)?;
             let rest = bare[1..].strip_prefix(' ')?.trim();
-            let fits = options.begins_alike(letter, rest) || explains_a_letter(rest);
+            let fits = options.continues(letter, rest) || explains_a_letter(rest);
             if !options.offers(letter) || !fits {
                 return None;
             }

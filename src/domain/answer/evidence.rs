@@ -79,6 +79,8 @@ pub enum Rule {
     Sentence,
     /// The first or the last line.
     OwnLine,
+    /// One of the listed options carries a mark.
+    Marked,
     /// Several letters or texts.
     SeveralNamed,
     /// Sentences that commit to different options.
@@ -130,6 +132,7 @@ impl Rule {
             Rule::OptionWord => "A word that is one of the options of this question.",
             Rule::Sentence => "The last sentence that commits to an answer decides.",
             Rule::OwnLine => "The answer stands alone in the first or the last line.",
+            Rule::Marked => "Of the options listed, this one is marked as the right one.",
             Rule::SeveralNamed => "More than one option is named as the answer.",
             Rule::SentencesCompete => {
                 "Sentences commit to different options, and none of them corrects the other."
@@ -250,6 +253,12 @@ impl Mapped {
         }
     }
 
+    /// Where in the text made the first piece begins that came from `raw` or later.
+    pub(super) fn after(&self, raw: usize) -> usize {
+        let piece = self.pieces.iter().find(|piece| piece.raw >= raw);
+        piece.map_or(self.text.len(), |piece| piece.out)
+    }
+
     /// The same text without emphasis and invisible characters, with letters of every width as plain ones.
     pub(super) fn plain(text: &str) -> Mapped {
         let mut out = Mapped::default();
@@ -274,7 +283,7 @@ impl Mapped {
                 && (rest.peek().is_some_and(|&(_, next)| next == '_') || text[..at].ends_with('_'));
             let dropped = matches!(
                 c,
-                '*' | '`' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}' | '\u{fe0f}'
+                '*' | '`' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{fe0f}'
             ) || double;
             let plain = plain_letter(c);
             if !dropped && plain.is_none() {

@@ -24,8 +24,10 @@ pub(super) struct Fields {
     pub irrelevant: Vec<usize>,
     /// Entry k answers sub-question k.
     pub subs: Vec<Option<SubAnswer>>,
-    /// The last object breaks off inside a value.
+    /// The last object breaks off before its answer.
     pub broken_off: bool,
+    /// The text ends inside the answer.
+    pub answer_open: bool,
     /// The object is a provider's error.
     pub is_error: bool,
     /// Where the answer stands in the scanned text.
@@ -169,7 +171,10 @@ impl Fields {
         let opened: Vec<Opened<'_>> = objects.iter().map(|found| Opened::new(found)).collect();
         for object in &opened {
             fields.take_main(object, ending);
-            fields.take_lists(object, shape, &names, ending, notes);
+            fields.take_lists(object, shape, &names, notes);
+        }
+        if shape.scenario == Scenario::Sufficiency {
+            fields.take_plain_lists(scan, &names, notes);
         }
         if !shape.sub_questions.is_empty() {
             (fields.subs, fields.sources.subs) =
@@ -193,11 +198,14 @@ impl Fields {
             Some((key, value)) => {
                 base.push(key);
                 let open = object.is_open(&base);
-                if !open || ending == Ending::Complete {
+                let begun = value.as_str().is_none_or(|text| !text.trim().is_empty());
+                let counts = !open || ending == Ending::Complete && begun;
+                if counts {
                     self.answer = Some(value.clone());
                     self.answer_at = object.place(&base);
                 }
-                self.broken_off = open && ending != Ending::Complete;
+                self.answer_open = open;
+                self.broken_off = !counts;
             }
             None => {
                 self.broken_off = object.cut;
@@ -229,7 +237,6 @@ impl Fields {
         object: &Opened<'_>,
         shape: &ReplyShape,
         names: &Names,
-        ending: Ending,
         notes: &mut Vec<String>,
     ) {
         if shape.scenario != Scenario::Sufficiency {
@@ -237,15 +244,10 @@ impl Fields {
         }
         let list = |stem: &str, notes: &mut Vec<String>| {
             let (key, value) = find(object.map, |form| {
-                form.strip_prefix(stem).is_some_and(|rest| {
-                    matches!(
-                        rest,
-                        "docid" | "docids" | "docs" | "doc" | "documents" | "documentids" | ""
-                    )
-                })
+                form.strip_prefix(stem).is_some_and(is_list_name)
             })?;
-            let unfinished = object.is_open(&[key]) && ending != Ending::Complete;
-            let value = if unfinished {
+            // An unfinished "DOC_1" may become "DOC_12".
+            let value = if object.is_open(&[key]) {
                 without_last(value)
             } else {
                 value.clone()
@@ -256,16 +258,88 @@ impl Fields {
         };
         let (relevant, relevant_at) = list("relevant", notes).unzip();
         let (irrelevant, irrelevant_at) = list("irrelevant", notes).unzip();
-        let [relevant, irrelevant] = settle(relevant, irrelevant, names, notes);
+        let settled = settle(relevant, irrelevant, names, notes);
+        self.put_lists(settled, [relevant_at.flatten(), irrelevant_at.flatten()]);
+    }
+
+    fn put_lists(&mut self, lists: [Option<Vec<usize>>; 2], places: [Option<Span>; 2]) {
+        let [relevant, irrelevant] = lists;
+        let [relevant_at, irrelevant_at] = places;
         if let Some(found) = relevant {
             self.relevant = found;
-            self.sources.relevant = relevant_at.flatten();
+            self.sources.relevant = relevant_at;
         }
         if let Some(found) = irrelevant {
             self.irrelevant = found;
-            self.sources.irrelevant = irrelevant_at.flatten();
+            self.sources.irrelevant = irrelevant_at;
         }
     }
+
+    /// Lists that stand as lines outside of any object ("relevant_doc_id: DOC_1, DOC_3"), where no object
+    /// holds them.
+    fn take_plain_lists(&mut self, scan: &Scan<'_>, names: &Names, notes: &mut Vec<String>) {
+        let taken = self.sources.relevant.is_some() || self.sources.irrelevant.is_some();
+        if taken || !self.relevant.is_empty() || !self.irrelevant.is_empty() {
+            return;
+        }
+        let prose = &scan.prose.text;
+        let list = |stem: &str, notes: &mut Vec<String>| {
+            let (start, end) = plain_list(prose, stem)?;
+            let value = Value::from(&prose[start..end]);
+            let mut own = Vec::new();
+            let named = read_list(&value, names, &format!("{stem}_doc_id"), &mut own);
+            own.retain(|note| !note.ends_with("instead of a list"));
+            notes.append(&mut own);
+            Some((named, scan.prose.source(start, end)))
+        };
+        let (relevant, relevant_at) = list("relevant", notes).unzip();
+        let (irrelevant, irrelevant_at) = list("irrelevant", notes).unzip();
+        if relevant.is_some() || irrelevant.is_some() {
+            subs::push(notes, "the lists of documents stand in plain lines".into());
+        }
+        let settled = settle(relevant, irrelevant, names, notes);
+        self.put_lists(settled, [relevant_at, irrelevant_at]);
+    }
+}
+
+/// Whether this ends the comparable form of a list's key, after "relevant" or "irrelevant".
+fn is_list_name(rest: &str) -> bool {
+    matches!(
+        rest,
+        "docid" | "docids" | "docs" | "doc" | "documents" | "documentids" | ""
+    )
+}
+
+/// Most lines that are searched for a list.
+const MAX_LINES: usize = 2000;
+
+/// Where the list of the last line `stem…: …` stands; lines of a bullet list after it belong to it.
+fn plain_list(prose: &str, stem: &str) -> Option<(usize, usize)> {
+    let place = |part: &str| part.as_ptr() as usize - prose.as_ptr() as usize;
+    let mut lines = prose.lines().take(MAX_LINES).peekable();
+    let mut found = None;
+    while let Some(line) = lines.next() {
+        let Some((key, rest)) = line.split_once([':', '=', '\u{ff1a}']) else {
+            continue;
+        };
+        let named = key.len() < 60
+            && key_form(key)
+                .strip_prefix(stem)
+                .is_some_and(|rest| is_list_name(rest) && !(rest.is_empty() && line.len() > 200));
+        if !named {
+            continue;
+        }
+        let rest = rest.trim().trim_start_matches(['*', '`']).trim_start();
+        let (start, mut end) = (place(rest), place(rest) + rest.len());
+        let bullet = |line: &&str| line.trim_start().starts_with(['-', '*', '\u{2022}']);
+        while rest.is_empty()
+            && let Some(item) = lines.next_if(bullet)
+        {
+            end = place(item) + item.len();
+        }
+        found = Some((start, end));
+    }
+    found
 }
 
 /// An object without its wrapper.
@@ -303,7 +377,7 @@ impl<'a> Opened<'a> {
             open,
             found,
             wrapper,
-            cut: found.open.is_some(),
+            cut: found.cut || found.open.is_some(),
         }
     }
 

@@ -1,10 +1,11 @@
 //! Whether a statement is meant: not asked, supposed, denied or put into somebody else's mouth.
 
 use super::phrases::{Pattern, compile};
+use super::qualified::is_called_wrong;
 use super::statements::Statement;
 
 /// Where the sentence around `at` begins, at most about 300 bytes before it.
-fn sentence_start(text: &str, at: usize) -> usize {
+pub(super) fn sentence_start(text: &str, at: usize) -> usize {
     let from = text.ceil_char_boundary(at.saturating_sub(300));
     let before = &text[from..at];
     let stop = [". ", "! ", "? ", "; ", "\n"]
@@ -29,37 +30,57 @@ static CLAUSE: Pattern = Pattern::new(|| {
 
 /// "If the patient were a child, …": supposed, not said.
 pub(super) static SUPPOSED: Pattern = Pattern::new(|| {
-    compile(r"(?i)\b(?:if|unless|suppose|supposing|provided\s+that|in\s+case|whether)\b")
+    compile(
+        r"(?ix)\b(?:if|unless|suppose|supposing|provided\s+that|in\s+case|whether|assuming|presuming)\b
+        | (?:^|[;,:]|\band|\bor)\s*(?:otherwise|else|if\s+not)\b",
+    )
 });
 
-/// "If I had to choose", "if we consider": said all the same.
+/// "If I had to choose", "if we consider", "assuming that there is no typo": said all the same.
 static SAID_ALL_THE_SAME: Pattern = Pattern::new(|| {
     compile(
-        r"(?i)\bif\s+(?:i|one|we|you)\s+(?:had\s+to|have\s+to|must|need\s+to|were\s+to|was\s+to|consider|look|compare|use|apply|think|recall|remember|analy[sz]e|read|calculate|compute|assume|take)\b",
+        r"(?ix)\bif\s+(?:i|one|we|you)\s+(?:had\s+to|have\s+to|must|need\s+to|were\s+to|was\s+to|consider|look|compare|use|apply|think|recall|remember|analy[sz]e|read|calculate|compute|assume|take)\b
+        |\b(?:assuming|presuming)\s+(?:that\s+)?(?:the\s+(?:question|usual|standard)|this\s+question|you|no\b|there\s+(?:is|are)\s+no|an?\s+(?:typo|typical|standard|normal)|standard|typical|usual|normal)",
     )
 });
 
-/// What others may think, or what one thought at first.
+/// Words between a verb of saying and the answer that is said.
+const SAID_NEXT: &str =
+    r"\s+(?:(?:me|us|him|her|them)\s+)?(?:that\s+)?(?:(?:the|this|its?)\s+)?(?:[\w-]+\s+){0,2}$";
+
+/// What others may think or say, what one thought at first, and what is told as a mistake.
 static REPORTED: Pattern = Pattern::new(|| {
-    compile(
-        r"(?ix)\b(?:some|many|people|students|others|one|you|they|someone|clinicians)\s+(?:\w+\s+){0,2}?(?:think|say|believe|argue|claim|assume|suppose|conclude|guess|choose|pick|select|answer|tempted)\b
-        | \b(?:tempting|at\s+first(?:\s+(?:glance|sight|look))?|initially|originally|my\s+first|might\s+(?:seem|appear|suggest|think)|may\s+(?:seem|appear|suggest)|could\s+(?:argue|suggest|suspect)|common\s+mistake|distractor)\b",
-    )
+    let somebody = r"(?:he|she|who|(?:some|any|every)(?:one|body)|patients?|users?|doctors?|physicians?|residents?|candidates?|readers?|colleagues?|friends?|teachers?|professors?|lecturers?|tutors?|critics?|authors?|students?|(?:text)?books?|websites?|blogs?|(?:chat)?bots?)";
+    let says = r"(?:th(?:ink|inks|ought)|sa(?:y|ys|id)|tells?|told|believe[sd]?|argue[sd]?|assume[sd]?|suppose[sd]?|conclude[sd]?|guess(?:es|ed)?|insist(?:s|ed)?|maintain(?:s|ed)?|writes?|wrote)";
+    compile(&format!(
+        r"(?ix)\b(?:some|many|people|students|others|one|you|they|someone|clinicians)\s+(?:\w+\s+){{0,2}}?(?:think|say|believe|argue|claim|assume|suppose|conclude|guess|choose|pick|select|answer|tempted)\b
+        | \b{somebody}\s+(?:\w+\s+){{0,2}}?{says}{SAID_NEXT}
+        | \b(?:claims?|claimed|claiming|alleges?|alleged|purports?|supposedly|allegedly|reportedly|rumou?r\s+has\s+it){SAID_NEXT}
+        | \b(?:belief|assumption|idea|notion|impression|rumou?r)\s+(?:is|was){SAID_NEXT}
+        | \b(?:mistakenly|wrongly|incorrectly|falsely|erroneously)\s+{says}{SAID_NEXT}
+        | \b(?:mistake|error|wrong|tempting|temptation|incorrect|false|fallacy)\s+(?:(?:is|was|would\s+be)\s+)?(?:to|of)\s+(?:think|believe|say|assume|suppos|conclud|claim|argu|infer|choos|pick|select|answer)\w*
+        | \b(?:misconceptions?|misbelief|myth|fallacy)\b
+        | \b(?:tempting|at\s+first(?:\s+(?:glance|sight|look))?|initially|originally|my\s+first|might\s+(?:seem|appear|suggest|think)|may\s+(?:seem|appear|suggest)|could\s+(?:argue|suggest|suspect)|common\s+mistake|distractor)\b"
+    ))
 });
 
-/// "I don't think that …", "it is unlikely that …".
+/// "I don't think that …", "it is unlikely that …", "nobody would say that …", "wrong: …".
 static DENIED: Pattern = Pattern::new(|| {
-    compile(
-        r"(?ix)(?:\bn(?:o|['\u{2019}])t|n['\u{2019}]t|\bcannot|\bnever|\bhardly)\s+(?:\w+\s+){0,2}?(?:think|believe|say|sure|certain|clear|mean|convinced|agree|true|conclude|imply|suggest|support|possible|the\s+case|correct\s+to|right\s+to)\b
+    let believe = r"(?:think|believe|say|sure|certain|clear|mean|convinced|agree|true|conclude|imply|suggest|support|possible|the\s+case|correct\s+to|right\s+to)";
+    compile(&format!(
+        r"(?ix)(?:\bn(?:o|['\u{{2019}}])t|n['\u{{2019}}]t|\bcannot|\bnever|\bhardly)\s+(?:\w+\s+){{0,2}}?{believe}\b
+        | \b(?:nobody|no\s?one|no-one|hardly\s+any(?:one|body)|few(?:\s+\w+)?|rarely|seldom)\s+(?:\w+\s+){{0,3}}?(?:{believe}|argue|claim|choose|pick|select|answer)s?\b
         | \b(?:doubt|unlikely|unsure|uncertain|unclear|(?:false|wrong|untrue|incorrect)\s+(?:that|to))\b
-        | (?:\bnot|n['\u{2019}]t|\bnever|\bcannot)\s+(?:\w+\s+)?$",
-    )
+        | \b(?:no\s+(?:way|chance|world\s+in\s+which)|in\s+no\s+way|by\s+no\s+means|under\s+no\s+circumstances?)(?:\s+(?:is|are|can|could|would))?{SAID_NEXT}
+        | ^\W*(?:wrong|incorrect|false|untrue|myth|fiction|mistake)\s*[:\u{{2014}}\u{{2013}}-]\s*(?:that\s+)?(?:the\s+)?$
+        | (?:\bnot|n['\u{{2019}}]t|\bnever|\bcannot)\s+(?:\w+\s+)?$"
+    ))
 });
 
 /// "There is no doubt that …".
 static CERTAIN: Pattern = Pattern::new(|| {
     compile(
-        r"(?i)\b(?:no|without(?:\s+a|\s+any)?|beyond(?:\s+any|\s+a)?|don['\u{2019}]t|do\s+not|not)\s+(?:\w+\s+)?(?:doubt|unlikely|uncertain)",
+        r"(?i)\b(?:no|without(?:\s+a|\s+any)?|beyond(?:\s+any|\s+a)?|don['\u{2019}]t|do\s+not|not|nobody|no\s?one)\s+(?:\w+\s+)?(?:doubt|unlikely|uncertain)",
     )
 });
 
@@ -84,6 +105,9 @@ pub(super) fn is_meant(text: &str, statement: &Statement) -> bool {
         return false;
     }
     if DENIED.is_match(clause) && !CERTAIN.is_match(clause) {
+        return false;
+    }
+    if is_called_wrong(text, statement.end) {
         return false;
     }
     let after = &text[statement.end..];

@@ -6,12 +6,16 @@ mod evidence;
 mod fields;
 mod judgement;
 mod letters;
+mod marked;
 mod meant;
+#[cfg(test)]
+mod mended_tests;
 mod names;
 mod objects;
 mod options;
 mod phrases;
 mod prose;
+mod qualified;
 mod reader;
 #[cfg(test)]
 mod round_trip_tests;
@@ -201,9 +205,12 @@ pub struct ParsedReply {
 ///
 /// Rules that the benchmark leaves open: in "B. text" the letter decides; "unknown" and "cannot be
 /// determined" are insufficient information; "N/A", "none" and "not listed" are not offered; an empty
-/// answer field is unreadable; an answer field that breaks off with the stream is no answer; text after
-/// an object that commits to another option is noted, and the object counts; sentences that commit to
-/// different options without one correcting the other are several options.
+/// answer field is unreadable; an answer field that breaks off with the stream is no answer; a text that
+/// ends inside an object or a hidden block before an answer is truncated, however the transport ended; text
+/// after an object that commits to another option counts where it says that it corrects the object, and is
+/// noted otherwise; sentences that commit to different options without one correcting the other are
+/// several options; a wrong, earlier or merely possible answer is none, and the least likely one only where
+/// the reply says that it is asked for.
 pub fn parse(raw: &str, shape: &ReplyShape, ending: Ending) -> ParsedReply {
     if raw.trim().is_empty() {
         let outcome = without_answer(ending, Outcome::Empty);

@@ -148,8 +148,18 @@ impl Names {
     }
 }
 
+/// A name in its comparable form: without signs around it, in lower case, full-width signs as plain ones.
 pub(super) fn folded(name: &str) -> String {
-    name.trim()
+    let plain: String = name
+        .chars()
+        .map(|c| match u32::from(c) {
+            code @ 0xff01..=0xff5e => char::from_u32(code - 0xfee0).unwrap_or(c),
+            0x3000 => ' ',
+            _ => c,
+        })
+        .collect();
+    plain
+        .trim()
         .trim_matches(|c: char| {
             matches!(
                 c,

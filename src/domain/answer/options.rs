@@ -43,6 +43,12 @@ impl<'a> Options<'a> {
             .any(|(offered, _)| offered.to_ascii_uppercase() == letter)
     }
 
+    /// The letters offered.
+    pub(super) fn all(&self) -> impl Iterator<Item = char> {
+        let upper = |(letter, _): &(char, String)| letter.to_ascii_uppercase();
+        self.options.iter().map(upper)
+    }
+
     pub(super) fn key(&self, letter: char) -> &str {
         self.entries()
             .iter()
@@ -65,12 +71,29 @@ impl<'a> Options<'a> {
         unique(&|entry| entry.1 == key).or_else(|| unique(&|entry| entry.2 == loose))
     }
 
+    /// Whether several options have this text: it names none of them alone.
+    pub(super) fn share_text(&self, text: &str) -> bool {
+        let key = text_key(text);
+        let same = self.entries().iter().filter(|entry| entry.1 == key);
+        !key.is_empty() && same.count() > 1
+    }
+
     /// Whether `text` begins with, or is the beginning of, the text of this option.
     pub(super) fn begins_alike(&self, letter: char, text: &str) -> bool {
         let (given, own) = (text_key(text), self.key(letter));
         !given.is_empty()
             && !own.is_empty()
             && (starts_with_words(&given, own) || starts_with_words(own, &given))
+    }
+
+    /// Whether `text`, which follows this option's letter without a sign between them, is its text. After
+    /// "A", which may be an article, it must be the whole of it: "A vitamin" is not option A "Vitamin D".
+    pub(super) fn continues(&self, letter: char, text: &str) -> bool {
+        if letter != 'A' {
+            return self.begins_alike(letter, text);
+        }
+        let own = self.key(letter);
+        !own.is_empty() && starts_with_words(&text_key(text), own)
     }
 
     /// Whether `text` and the text of this option share a word of four letters or more.
@@ -120,7 +143,8 @@ impl<'a> Options<'a> {
     /// The one option whose text begins `text`, before a delimiter; the longest where they nest.
     pub(super) fn beginning(&self, text: &str) -> Option<char> {
         let folded = text.trim_start().to_lowercase();
-        self.entries()
+        let found: Vec<&Entry> = self
+            .entries()
             .iter()
             .filter(|(_, key, _)| !key.is_empty())
             .filter(|(_, key, _)| {
@@ -142,8 +166,10 @@ impl<'a> Options<'a> {
                         .any(|word| rest.starts_with(word))
                 })
             })
-            .max_by_key(|(_, key, _)| key.len())
-            .map(|(letter, ..)| *letter)
+            .collect();
+        let longest = found.iter().max_by_key(|(_, key, _)| key.len())?;
+        let same = found.iter().filter(|(_, key, _)| *key == longest.1);
+        (same.count() == 1).then_some(longest.0)
     }
 
     /// Yes, no or maybe at the beginning, before a delimiter.
@@ -172,11 +198,24 @@ pub(super) fn text_key(text: &str) -> String {
     headline(&text.replace(['*', '`'], ""))
 }
 
-/// Differences of spacing around dashes left out.
+/// Differences of spacing around dashes and signs, and between a number and its unit, left out:
+/// "> 5 %" is ">5%", and "1.5mg" is "1.5 mg".
 fn loosened(key: &str) -> String {
-    key.replace(" - ", "-")
-        .replace("- ", "-")
-        .replace(" -", "-")
+    let mut out = String::with_capacity(key.len());
+    let mut rest = key.chars().peekable();
+    while let Some(c) = rest.next() {
+        if c == ' '
+            && let (Some(before), Some(&next)) = (out.chars().next_back(), rest.peek())
+        {
+            let sign = |c: char| "-<>\u{2264}\u{2265}=\u{b1}~/+".contains(c);
+            let unit = before.is_ascii_digit() && (next.is_alphabetic() || next == '%');
+            if unit || sign(before) || sign(next) {
+                continue;
+            }
+        }
+        out.push(c);
+    }
+    out
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

@@ -7,15 +7,17 @@
 //! 2. Of strong statements the last one decides if something between them turns or concludes ("but",
 //!    "therefore"); two that merely stand beside each other compete, and no option is chosen. Weak ones
 //!    compete unless the later corrects the earlier.
-//! 3. A statement that is denied, asked, supposed or put into somebody else's mouth is none.
+//! 3. A statement that is denied, asked, supposed or put into somebody else's mouth is none; nor is a
+//!    wrong, rejected, earlier or merely possible answer, nor one that is called wrong (see `qualified`).
 //! 4. A rejection of the chosen option after its statement takes it back.
+//! 5. A leaning ("I lean towards B") is a weak statement: the reply prefers one option and names no other.
 
 use super::choice::{Choice, MAX_ANSWER, Read, read_text};
 use super::evidence::{Mapped, Rule};
 use super::letters::leading_letter;
 use super::meant::SUPPOSED;
 use super::options::Options;
-use super::phrases::{INSUFFICIENT, Pattern, REFUSAL, compile};
+use super::phrases::{INSUFFICIENT, Pattern, REFUSAL, SPEAKER, compile};
 use super::statements::{ANNOUNCED, Kind, Statement, names_an_option, statements};
 
 /// Words with which a text turns from one answer to another, or concludes.
@@ -26,9 +28,9 @@ static TURN: Pattern = Pattern::new(|| {
 });
 
 /// Words with which a text corrects itself.
-static CORRECTION: Pattern = Pattern::new(|| {
+pub(super) static CORRECTION: Pattern = Pattern::new(|| {
     compile(
-        r"(?i)\b(?:wait|actually|on second thought|sorry|my mistake|mistaken|misread|misspoke|reconsider\w*|scratch that|correction|no,|hmm|oops|(?:that|this|which)(?:['\u{2019}]s| is| was) (?:not (?:right|correct|true)|wrong|incorrect|a mistake|an error)|i was wrong|i made (?:a|an) (?:mistake|error)|i take (?:that|it) back|instead)",
+        r"(?i)\b(?:wait|actually|on second thought|sorry|my mistake|mistaken|misread|misspoke|reconsider\w*|scratch that|correction|no,|hmm|oops|(?:that|this|which)(?:['\u{2019}]s| is| was) (?:not (?:right|correct|true)|wrong|incorrect|a mistake|an error)|i was wrong|i made (?:a|an|some) (?:\w+ )?(?:mistakes?|errors?)|there (?:is|was) (?:a|an) (?:mistake|error)|i take (?:that|it) back|instead)",
     )
 });
 
@@ -183,6 +185,9 @@ fn read_part(trimmed: &str, options: &Options<'_>, notes: &mut Vec<String>) -> R
     if let Some(read) = commitment(trimmed, options, notes) {
         return read;
     }
+    if let Some(read) = super::marked::marked(trimmed, options, notes) {
+        return read;
+    }
     // A short reply may be nothing but the answer; one that says "the answer is" has been read.
     let short = trimmed.len() <= 300 && !trimmed.contains('\n');
     if short && !ANNOUNCED.is_match(trimmed) {
@@ -233,10 +238,6 @@ fn read_part(trimmed: &str, options: &Options<'_>, notes: &mut Vec<String>) -> R
 /// Longest text, in bytes, that is taken for a refusal.
 const MAX_REFUSAL: usize = 600;
 
-/// The model speaks of itself: that a patient is unable to respond is no refusal.
-static SPEAKER: Pattern =
-    Pattern::new(|| compile(r"\bI\b|\b(?i:sorry|apologi[sz]e|as\s+an?\s+(?:ai|language))\b"));
-
 /// Says that none of the options is right, about the options as a whole.
 static NONE: Pattern = Pattern::new(|| {
     compile(
@@ -282,7 +283,7 @@ fn speaks_of_the_answer(read: &Read, text: &str) -> bool {
 /// What a sentence about insufficiency must speak of: a study's lack of evidence is a finding, no answer.
 static ABOUT_THE_ANSWER: Pattern = Pattern::new(|| {
     compile(
-        r"(?i)\b(?:answer\w*|questions?|options?|choices?|information|info|context|details?|documents?|passages?|enough\s+data)\b",
+        r"(?i)\b(?:answer\w*|questions?|options?|choices?|information|info|context|details?|documents?|passages?|enough\s+data|respuesta|pregunta|informaci\u{f3}n|informa\u{e7}\u{e3}o|informazioni|frage|angaben)\b|\u{4fe1}\u{606f}|\u{8cc7}\u{8a0a}|\u{95ee}\u{9898}|\u{554f}\u{984c}|\u{7b54}\u{6848}|\u{9009}\u{9879}|\u{60c5}\u{5831}|\u{c815}\u{bcf4}|\u{438}\u{43d}\u{444}\u{43e}\u{440}\u{43c}\u{430}\u{446}|\u{645}\u{639}\u{644}\u{648}\u{645}\u{627}\u{62a}",
     )
 });
 

@@ -28,6 +28,8 @@ pub(super) struct Found {
     pub end: usize,
     /// Whether its closing brace was there.
     pub complete: bool,
+    /// Whether the text ended before the closing brace.
+    pub cut: bool,
     /// Keys down to the value that was still open when the text ended.
     pub open: Option<Vec<String>>,
     /// Repairs.
@@ -67,6 +69,7 @@ pub(super) fn read_object(text: &str, at: usize) -> Found {
             map: Map::new(),
             end: at + 1,
             complete: false,
+            cut: false,
             open: None,
             notes: Vec::new(),
             places: Vec::new(),
@@ -142,6 +145,8 @@ struct Reader<'a> {
     /// Gives up, instead of guessing, where the text is not of the strict kind.
     strict: bool,
     failed: bool,
+    /// Nesting was too deep to follow: nothing is known about the end.
+    gave_up: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -157,6 +162,7 @@ impl<'a> Reader<'a> {
             places: Vec::new(),
             strict,
             failed: false,
+            gave_up: false,
         }
     }
 
@@ -167,6 +173,7 @@ impl<'a> Reader<'a> {
             map,
             end: self.pos.clamp(at + 1, self.text.len().max(at + 1)),
             complete,
+            cut: !complete && !self.gave_up && self.after_space(self.pos) >= self.text.len(),
             open: self.open,
             notes: self.notes,
             places: self.places,
@@ -216,6 +223,7 @@ impl<'a> Reader<'a> {
     /// Gives up on what is nested too deeply: the text counts as used up.
     fn too_deep(&mut self) {
         self.doubt("nesting too deep to read");
+        self.gave_up = true;
         self.pos = self.text.len();
     }
 
@@ -284,7 +292,9 @@ impl<'a> Reader<'a> {
         let value = self.value(Place::Field, depth);
         self.place(start, value.as_ref());
         if let (Some(key), Some(value)) = (self.path.pop(), value) {
-            map.insert(key, value);
+            if map.insert(key, value).is_some() {
+                self.note("a key stands twice; the last one counts");
+            }
         }
         self.after_member();
     }

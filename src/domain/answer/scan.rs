@@ -11,7 +11,7 @@ use super::reader::{Found, begins_object, read_object};
 /// Objects that turn out not to be the reply's are skipped; more of them than this is hostile.
 const MAX_FALSE_STARTS: usize = 24;
 /// Names of tags around hidden reasoning.
-const TAGS: [&str; 4] = ["thinking", "think", "thought", "reasoning"];
+static TAGS: [&str; 4] = ["thinking", "think", "thought", "reasoning"];
 
 /// A reply taken apart.
 #[derive(Debug, Default)]
@@ -28,6 +28,8 @@ pub(super) struct Scan<'a> {
     pub objects: Vec<Found>,
     /// Where the first of them begins.
     first: Option<usize>,
+    /// The text ends inside a hidden block, or inside an object before any key that is known.
+    pub cut: bool,
     /// Repairs.
     pub notes: Vec<&'static str>,
 }
@@ -86,10 +88,10 @@ impl<'a> Scan<'a> {
         let mut false_starts = 0;
         let mut pos = 0;
         let mut plain_from = 0;
-        while let Some(step) = raw[pos..].find(['{', '<']) {
+        while let Some(step) = raw[pos..].find(['{', '<', '[']) {
             let at = pos + step;
             pos = at + 1;
-            if raw.as_bytes()[at] == b'<' {
+            if raw.as_bytes()[at] != b'{' {
                 let Some(tag) = tag_at(raw, at) else { continue };
                 self.take_prose(raw, plain_from, at);
                 pos = self.take_tag(raw, &tag);
@@ -102,6 +104,7 @@ impl<'a> Scan<'a> {
             let found = read_object(raw, at);
             if !is_ours(&found.map) {
                 false_starts += 1;
+                self.cut |= found.cut;
                 if found.complete {
                     pos = found.end;
                 }
@@ -143,12 +146,13 @@ impl<'a> Scan<'a> {
             return tag.end;
         }
         let rest = &raw[tag.end..];
-        match closing_tag(rest, tag.name) {
+        match closing_tag(rest, tag) {
             Some((start, end)) => {
                 self.hide(&rest[..start]);
                 tag.end + end
             }
             None => {
+                self.cut = true;
                 self.hide(rest);
                 self.note("a hidden block that is not closed");
                 raw.len()
@@ -216,34 +220,42 @@ fn unescape(raw: &str) -> Mapped {
 
 struct Tag {
     name: &'static str,
+    /// In square brackets.
+    bracket: bool,
     closing: bool,
     end: usize,
 }
 
-/// A tag of [`TAGS`] whose `<` stands at `at`.
+/// A tag of [`TAGS`] whose `<` stands at `at`, or `[THINK]` and `[/THINK]`.
 fn tag_at(raw: &str, at: usize) -> Option<Tag> {
+    let (names, close) = match raw.as_bytes()[at] {
+        b'<' => (&TAGS[..], b'>'),
+        _ => (&TAGS[1..2], b']'),
+    };
     let rest = &raw.as_bytes()[at + 1..];
     let closing = rest.first() == Some(&b'/');
     let rest = &rest[usize::from(closing)..];
-    TAGS.into_iter().find_map(|name| {
+    names.iter().find_map(|&name| {
         let head = rest.get(..name.len())?;
-        (head.eq_ignore_ascii_case(name.as_bytes()) && rest.get(name.len()) == Some(&b'>')).then(
-            || Tag {
-                name,
-                closing,
-                end: at + 2 + usize::from(closing) + name.len(),
-            },
-        )
+        let is_tag =
+            head.eq_ignore_ascii_case(name.as_bytes()) && rest.get(name.len()) == Some(&close);
+        is_tag.then(|| Tag {
+            name,
+            bracket: close == b']',
+            closing,
+            end: at + 2 + usize::from(closing) + name.len(),
+        })
     })
 }
 
-/// Start and end of the tag that closes `name`.
-fn closing_tag(text: &str, name: &str) -> Option<(usize, usize)> {
+/// Start and end of the tag that closes another one.
+fn closing_tag(text: &str, open: &Tag) -> Option<(usize, usize)> {
+    let mark = if open.bracket { "[/" } else { "</" };
     let mut pos = 0;
-    while let Some(step) = text[pos..].find("</") {
+    while let Some(step) = text[pos..].find(mark) {
         let start = pos + step;
         if let Some(tag) = tag_at(text, start)
-            && tag.name == name
+            && tag.name == open.name
         {
             return Some((start, tag.end));
         }

@@ -5,6 +5,7 @@ use super::letters::leading_letter;
 use super::meant::{clause_start, first_line, is_meant};
 use super::options::Options;
 use super::phrases::{INSUFFICIENT, NOT_OFFERED, Pattern, compile};
+use super::qualified::commits;
 use super::targets::{letter_at, target, without_brackets, word_end};
 
 /// What a statement says.
@@ -49,10 +50,10 @@ pub(super) static ANNOUNCED: Pattern = Pattern::new(|| {
               |(?:option|choice|one|statement|answer)\s+that\s+[^.:;\n]{1,80}?
               |(?:my|our)\s+(?:final\s+|best\s+)?(?:choice|pick|guess|vote|selection|decision|verdict|conclusion|option))
             \b(?:\s+to\s+(?:the|this)\s+question,?\s+["'\u{201c}\u{2018}][^\n]{1,300}?["'\u{201d}\u{2019}]|\s+(?:to|for|of|in|here|among|amongst|based|given|from|that|which|would|we|I|you)\b[^.:;\n]{0,80}?|,[^.:;\n]{0,60},)?
-            ["'_\s]*
+            (?: ['\u{2019}]s\b | ["'_\s]*
             (?:(?P<neg>(?:(?:can(?:\s?not|['\u{2019}]t)|(?:could|must|should|would|may|might|will)\s+not|(?:could|should|would|wo)n['\u{2019}]t)\s+be|(?:is|are|was)n['\u{2019}]t|(?:is|are|was)\s+(?:\w+ly\s+)?not)\b)
               |(?:would|should|must|will|can\s+only|has\s+to|have\s+to|ought\s+to|seems?\s+to|appears?\s+to)\s+be\b|(?:is|are|was|remains|becomes|goes\s+to|lies\s+with)\b
-              |[:=>]|->|\u{2192}|\u{21d2}|\u{2013}|\u{2014}|-)
+              |[:=>]|->|\u{2192}|\u{21d2}|\u{2013}|\u{2014}|-))
           )
           | \b(?:I|we|let['\u{2019}]?s|let\s+us)(?:\s+(?:would|will|must|should|have\s+to|am\s+going\s+to|can)|['\u{2019}](?:d|ll)|['\u{2019}]m\s+going\s+to)?
             (?:\s+(?:therefore|thus|still|personally|definitely|then|finally|have\s+to))?
@@ -74,11 +75,15 @@ static FOREIGN: Pattern = Pattern::new(|| {
           | \b(?:respuesta|opci\u{f3}n)(?:\s+(?:correcta|final|adecuada|m\u{e1}s\s+adecuada))?(?:\s+(?:es|ser\u{ed}a)(?:\s+la)?|\s*:)
           | \br[\u{e9}e]ponse(?:\s+(?:correcte|finale|exacte))?(?:\s+est(?:\s+(?:donc|la))*|\s*:)
           | \brisposta(?:\s+(?:corretta|esatta|giusta))?(?:\s+\u{e8}(?:\s+la)?|\s*:)
+          | \b(?:antwoord|odpowied[z\u{17a}]|cevap|svar|\u{111}\u{e1}p\s+\u{e1}n)(?:(?:\s+(?:is|to|er|\u{e4}r|l\u{e0}|\u{111}\u{fa}ng))+|\s*:)
+          | \u{43e}\u{442}\u{432}\u{435}\u{442}(?:\s*(?:\u{2014}|\u{2013}|-|:|\u{44d}\u{442}\u{43e}|\u{431}\u{443}\u{434}\u{435}\u{442}))+
+          | (?:\u{c815}\u{b2f5}|\u{b2f5})(?:\u{c740}|\u{c774}|\u{b294}|\s*:)
+          | (?:\u{627}\u{644}\u{625}\u{62c}\u{627}\u{628}\u{629}|\u{627}\u{644}\u{627}\u{62c}\u{627}\u{628}\u{629}|\u{627}\u{644}\u{62c}\u{648}\u{627}\u{628})(?:\s+(?:\u{627}\u{644}\u{635}\u{62d}\u{64a}\u{62d}\u{629}|\u{627}\u{644}\u{635}\u{62d}\u{64a}\u{62d}|\u{627}\u{644}\u{646}\u{647}\u{627}\u{626}\u{64a}\u{629}))*\s*(?:\u{647}\u{64a}|\u{647}\u{648}|:)
           | \bresposta(?:\s+(?:correta|certa))?(?:\s+\u{e9}(?:\s+a)?|\s*:)
           | (?:\u{7b54}\u{6848}|\u{6b63}\u{786e}\u{9009}\u{9879}|\u{6b63}\u{78ba}\u{9078}\u{9805}|\u{6700}\u{4f73}\u{9009}\u{9879}|\u{6b63}\u{89e3}|\u{7b54}\u{3048})(?:\u{5e94}\u{8be5}|\u{61c9}\u{8a72}|\u{5e94})?(?:\u{662f}|\u{4e3a}|\u{70ba}|\u{9009}|\u{9078}|\u{306f}|:)
           | (?:\u{9009}\u{62e9}|\u{9078}\u{64c7}|\u{6545}\u{9009}|\u{5e94}\u{9009}|\u{9009})
         )
-        ["'_\s:]*(?:(?:option|opci\u{f3}n|opzione|lettre|letra|buchstabe|die|la|le)\b|\u{9009}\u{9879}|\u{9078}\u{9805})?["'_\s:]*
+        ["'_\s:]*(?:(?:option|opci\u{f3}n|opzione|lettre|letra|buchstabe|die|la|le)\b|\u{9009}\u{9879}|\u{9078}\u{9805}|\u{432}\u{430}\u{440}\u{438}\u{430}\u{43d}\u{442}|\u{627}\u{644}\u{62e}\u{64a}\u{627}\u{631})?["'_\s:]*
         "#,
     )
 });
@@ -97,7 +102,7 @@ static HINTED: Pattern = Pattern::new(|| {
     let head = r"(?ix)
         (?:
           \b(?:it|that|this)(?:['\u{2019}]s|\s+(?:is|must\s+be|has\s+to\s+be|should\s+be|would\s+be|can\s+only\s+be))\b
-          | \b(?:leaves?(?:\s+us)?(?:\s+with)?|leaving(?:\s+us)?(?:\s+with)?|left\s+with|points?\s+to(?:wards?)?|leads?\s+(?:us\s+)?to|narrow\w*\s+(?:it\s+|this\s+)?down\s+to|settle\s+(?:on|for)|opt\s+for|go(?:ing)?\s+with|corresponds?\s+to|choose|select|pick|consistent\s+with|by\s+(?:elimination|exclusion))\b
+          | \b(?:leaves?(?:\s+us)?(?:\s+with)?|leaving(?:\s+us)?(?:\s+with)?|left\s+with|points?\s+to(?:wards?)?|leads?\s+(?:us\s+)?to|narrow\w*\s+(?:it\s+|this\s+)?down\s+to|settle\s+(?:on|for)|opt\s+for|go(?:ing)?\s+with|lean(?:s|ing)?\s+(?:\w+\s+)?towards?|corresponds?\s+to|choose|select|pick|consistent\s+with|by\s+(?:elimination|exclusion))\b
           | (?:^|[.!?:;,\n]\s*)(?:therefore|thus|hence|so|ergo|finally|in\s+conclusion)\b
           | \u{2234}
         )";
@@ -182,6 +187,9 @@ fn places(pattern: &Pattern, text: &str) -> Vec<(usize, usize)> {
 
 fn announced(text: &str, options: &Options<'_>, out: &mut Vec<Statement>) {
     for (start, end) in places(&ANNOUNCED, text) {
+        if !commits(text, (start, end)) {
+            continue;
+        }
         let denied = ANNOUNCED
             .get()
             .and_then(|regex| Some(regex.captures_at(text, start)?.name("neg")?.start()));
@@ -197,10 +205,11 @@ fn announced(text: &str, options: &Options<'_>, out: &mut Vec<Statement>) {
         if text[start..end].contains('\n') && begins_a_list(&text[end..], options) {
             continue;
         }
-        let found = target(&text[end..], denied.is_some(), options);
+        let whole = filler_begins_option(text, start, end, options);
+        let found = whole.or_else(|| target(&text[end..], denied.is_some(), options));
         if let Some((mut kind, length)) = found {
             // "Either B (text) or …" has a second one, however it is written.
-            let either = text[start..end].to_lowercase().contains(" either");
+            let either = whole.is_none() && text[start..end].to_lowercase().contains(" either");
             if either && matches!(kind, Kind::Strong(Choice::Letter(_))) {
                 kind = Kind::Strong(Choice::Several);
             }
@@ -212,6 +221,51 @@ fn announced(text: &str, options: &Options<'_>, out: &mut Vec<Statement>) {
         }
     }
 }
+
+/// The option whose text begins with words that an announcement usually fills in: "Both B and C", "Only
+/// statement 1". Gives where it ends after `end`.
+fn filler_begins_option(
+    text: &str,
+    start: usize,
+    end: usize,
+    options: &Options<'_>,
+) -> Option<(Kind, usize)> {
+    let line = first_line(&text[end..]);
+    let sentence = line[..line.find(". ").unwrap_or(line.len())].trim_end_matches(['.', ' ', '!']);
+    let head = &text[start..end];
+    let mut from = head.len();
+    for _ in 0..4 {
+        let before = head[..from].trim_end();
+        from = before.rfind([' ', '\n', ':']).map(|at| at + 1)?;
+        let word = head[from..].split_whitespace().next().unwrap_or_default();
+        if !FILLING.contains(&word.to_lowercase().as_str()) {
+            return None;
+        }
+        let whole = format!("{}{sentence}", &head[from..]);
+        if let Some(letter) = options.by_text(&whole) {
+            return Some((Kind::Strong(Choice::Letter(letter)), sentence.len()));
+        }
+    }
+    None
+}
+
+/// Words of [`FILLERS`] with which an option may begin.
+const FILLING: [&str; 14] = [
+    "both",
+    "either",
+    "only",
+    "just",
+    "the",
+    "option",
+    "options",
+    "choice",
+    "choices",
+    "answer",
+    "number",
+    "statement",
+    "likely",
+    "still",
+];
 
 /// Whether the options are listed or gone through one by one, instead of an answer being given.
 fn begins_a_list(tail: &str, options: &Options<'_>) -> bool {
@@ -276,7 +330,7 @@ fn signs_before(text: &str) -> usize {
 
 fn foreign(text: &str, options: &Options<'_>, out: &mut Vec<Statement>) {
     for (start, end) in places(&FOREIGN, text) {
-        let denied = text[..start].ends_with(['\u{4e0d}', '\u{522b}', '\u{975e}', '\u{672a}']);
+        let denied = is_denied_elsewhere(&text[..start]);
         let line = first_line(&text[end..]);
         if denied
             || !line
@@ -293,6 +347,29 @@ fn foreign(text: &str, options: &Options<'_>, out: &mut Vec<Statement>) {
             });
         }
     }
+}
+
+/// Whether the word before an announcement in another language denies it: "falsche Antwort".
+fn is_denied_elsewhere(before: &str) -> bool {
+    let near = before[before.ceil_char_boundary(before.len().saturating_sub(40))..].to_lowercase();
+    near.ends_with([
+        '\u{4e0d}', '\u{522b}', '\u{975e}', '\u{672a}', '\u{8bef}', '\u{8aa4}',
+    ]) || near.ends_with("\u{9519}\u{8bef}\u{7684}")
+        || near.ends_with('\u{c624}')
+        || near.split_whitespace().next_back().is_some_and(|word| {
+            let stems = [
+                "falsch",
+                "fausse",
+                "mauvaise",
+                "sbagliat",
+                "foute",
+                "verkeerd",
+                "fel",
+                "\u{43d}\u{435}\u{43f}\u{440}\u{430}\u{432}\u{438}\u{43b}\u{44c}\u{43d}",
+                "\u{43d}\u{435}\u{432}\u{435}\u{440}\u{43d}",
+            ];
+            stems.iter().any(|stem| word.starts_with(stem))
+        })
 }
 
 fn hinted(text: &str, options: &Options<'_>, out: &mut Vec<Statement>) {

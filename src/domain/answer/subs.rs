@@ -96,7 +96,7 @@ pub(super) fn gather<'a>(
                 notes,
                 "sub-answers without their keys, taken in order".into(),
             );
-            *sub = Some(read_map(object.map, &object.open, names, ending, notes));
+            *sub = Some(read_map(object.map, &object.open, names, notes));
         }
     }
     let mut surplus = 0_usize;
@@ -106,7 +106,7 @@ pub(super) fn gather<'a>(
             surplus += 1;
             continue;
         };
-        read[at] = read_sub(entry.value, &entry.open, names, ending, notes);
+        read[at] = read_sub(entry.value, &entry.open, names, notes);
         places[at] = entry
             .origin
             .filter(|_| read[at].is_some())
@@ -118,10 +118,15 @@ pub(super) fn gather<'a>(
             format!("{surplus} sub-answers to questions that were not asked"),
         );
     }
+    let cut: Vec<bool> = read
+        .iter()
+        .map(|read| read.as_ref().is_some_and(|read| read.echo_cut))
+        .collect();
     let subs = settled(read, notes);
     for (k, sub) in subs.iter().enumerate() {
         let echo = sub.as_ref().and_then(|sub| sub.question.as_deref());
-        if let Some(echo) = echo.filter(|_| ending != Ending::Running)
+        let whole = ending != Ending::Running && !cut.get(k).copied().unwrap_or(false);
+        if let Some(echo) = echo.filter(|_| whole)
             && echoes_another(echo, k, &shape.sub_questions)
         {
             push(
@@ -139,6 +144,8 @@ struct ReadSub {
     sub: SubAnswer,
     bare: bool,
     zero: bool,
+    /// The text ends inside the echoed question.
+    echo_cut: bool,
 }
 
 /// Where one sub-answer names document 0, the bare numbers of all of them may count from 0.
@@ -233,16 +240,15 @@ fn read_sub(
     value: &Value,
     open: &[String],
     names: &Names,
-    ending: Ending,
     notes: &mut Vec<String>,
 ) -> Option<ReadSub> {
     match value {
-        Value::Object(map) => Some(read_map(map, open, names, ending, notes)),
+        Value::Object(map) => Some(read_map(map, open, names, notes)),
         Value::Null => None,
         Value::Array(items) => {
             let inner = items.iter().find_map(Value::as_object)?;
             push(notes, "a sub-answer inside a list".into());
-            Some(read_map(inner, open, names, ending, notes))
+            Some(read_map(inner, open, names, notes))
         }
         other => {
             push(notes, "a sub-answer that is only a text".into());
@@ -253,6 +259,7 @@ fn read_sub(
                 },
                 bare: false,
                 zero: false,
+                echo_cut: false,
             })
         }
     }
@@ -262,12 +269,10 @@ fn read_map(
     map: &Map<String, Value>,
     open: &[String],
     names: &Names,
-    ending: Ending,
     notes: &mut Vec<String>,
 ) -> ReadSub {
     // An unfinished "DOC_1" may become "DOC_12", an unfinished "true" may become anything.
-    let finished =
-        |key: &str| ending == Ending::Complete || open.first().is_none_or(|first| first != key);
+    let finished = |key: &str| open.first().is_none_or(|first| first != key);
     let field = |wanted: &[&str]| {
         wanted
             .iter()
@@ -310,6 +315,9 @@ fn read_map(
         },
         bare: document.bare,
         zero: document.zero,
+        echo_cut: open
+            .first()
+            .is_some_and(|key| matches!(key_form(key).as_str(), "question" | "subquestion")),
     }
 }
 

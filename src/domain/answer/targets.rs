@@ -43,6 +43,9 @@ pub(super) fn target(tail: &str, denied: bool, options: &Options<'_>) -> Option<
     if let Some(letter) = options.by_text(sentence) {
         return strong(Choice::Letter(letter), trimmed_len(sentence));
     }
+    if options.share_text(sentence) {
+        return strong(Choice::Several, trimmed_len(sentence));
+    }
     if let Some(letter) = options.by_text(line) {
         return strong(Choice::Letter(letter), trimmed_len(line));
     }
@@ -73,7 +76,7 @@ pub(super) fn target(tail: &str, denied: bool, options: &Options<'_>) -> Option<
 }
 
 /// What follows a denial: "not A", "n't A".
-fn denial(text: &str, denied: bool) -> Option<&str> {
+pub(super) fn denial(text: &str, denied: bool) -> Option<&str> {
     static NOT: Pattern = Pattern::new(|| {
         compile(
             r"(?i)^(?:(?:definitely|certainly|clearly|probably|simply)\s+)?(?:not|n['\u{2019}]t|never|hardly)\b\s*(?:(?:be|the|option|choice|letter|answer)\s+)*",
@@ -92,7 +95,7 @@ fn denial(text: &str, denied: bool) -> Option<&str> {
 }
 
 /// "not A": a rejection; "not A but B" and "not anything but B": an answer.
-fn denied_target(rest: &str, options: &Options<'_>) -> Option<(Kind, usize)> {
+pub(super) fn denied_target(rest: &str, options: &Options<'_>) -> Option<(Kind, usize)> {
     static ELSE: Pattern = Pattern::new(|| {
         compile(
             r"(?i)^any(?:thing)?\s+(?:\w+\s+)?(?:other\s+than|but|except)\s+(?:option\s+|choice\s+)?",
@@ -236,10 +239,7 @@ fn spaced(letter: char, rest: &str, options: &Options<'_>) -> bool {
     ]
     .iter()
     .any(|word| after.starts_with(word));
-    after.is_empty()
-        || joined
-        || follows_a_letter(after)
-        || (options.begins_alike(letter, after) && after.split_whitespace().next().is_some())
+    after.is_empty() || joined || follows_a_letter(after) || options.continues(letter, after)
 }
 
 /// A text without the brackets that it begins with, if they close soon.

@@ -211,7 +211,7 @@ fn one_case_of_every_kind() {
         ),
         ("{\"answer_choice\": \"7.5\"}", Unreadable, None),
         ("{}", Unreadable, None),
-        ("<think>the answer is B", Unreadable, None),
+        ("<think>the answer is B", Truncated, None),
         (
             "A patient with vitamin D deficiency and hepatitis B.",
             Unreadable,

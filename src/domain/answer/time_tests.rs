@@ -91,6 +91,14 @@ const HOSTILE: &[Hostile] = &[
     ("stars", |n| fill("**", n)),
     ("ideographs", |n| fill("\u{7b54}\u{6848}\u{662f}B", n)),
     ("full-width letters", |n| fill("\u{ff22}\u{ff0c}", n)),
+    ("worst answers", |n| fill("The worst answer is A. ", n)),
+    ("answers called wrong", |n| {
+        fill("The answer is A, which is false. ", n)
+    }),
+    ("filling words", |n| fill("the answer is both only the ", n)),
+    ("marked lines", |n| fill("A. x \u{2705}\n", n)),
+    ("bracketed thoughts", |n| fill("[THINK][/", n)),
+    ("plain lists", |n| fill("relevant_doc_id: DOC_1\n", n)),
     ("not", |n| fill("the answer is not A but ", n)),
     ("both", |n| fill("A, ", n) + "B and C are correct"),
 ];

@@ -94,14 +94,20 @@ pub(super) fn decide(
         end: scan.text.len(),
     });
     if let Some(value) = &fields.answer {
-        let read = choice::read_value(value, options, notes);
+        let mut own = Vec::new();
+        let read = choice::read_value(value, options, &mut own);
+        // What the text broke off may have become anything: "I" is no option I, but "Insufficient".
+        let unfinished = matches!(read.choice, Choice::Nothing | Choice::NotOffered);
+        if fields.answer_open && unfinished {
+            return broken_off(ending, whole, notes);
+        }
+        notes.append(&mut own);
         let text = value.as_str().unwrap_or_default();
         let place = fields
             .answer_at
             .map(|at| within_value(scan, at, text, read.at));
         let verdict = Verdict::of(read, place.unwrap_or(whole), ending);
-        note_another(scan, &verdict, options, notes);
-        return verdict;
+        return corrected(scan, fields, options, &verdict, notes).unwrap_or(verdict);
     }
     if ending == Ending::Running {
         return Verdict::without(Outcome::Unreadable, Rule::NotYet, whole);
@@ -121,9 +127,7 @@ pub(super) fn decide(
         };
     }
     if fields.broken_off {
-        notes.push("the object breaks off before its answer".into());
-        let outcome = without_answer(ending, Outcome::Truncated);
-        return Verdict::without(outcome, Rule::BrokenOff, whole);
+        return broken_off(ending, whole, notes);
     }
     notes.push("the answer field is missing".into());
     if let Some(read) = prose::commitment(&scan.prose.text, options, notes) {
@@ -144,6 +148,13 @@ pub(super) fn decide(
     }
 }
 
+/// The text ends inside an object, before its answer.
+fn broken_off(ending: Ending, whole: Span, notes: &mut Vec<String>) -> Verdict {
+    notes.push("the object breaks off before its answer".into());
+    let outcome = without_answer(ending, Outcome::Truncated);
+    Verdict::without(outcome, Rule::BrokenOff, whole)
+}
+
 /// A reply without an object.
 fn of_prose(
     scan: &Scan<'_>,
@@ -155,6 +166,10 @@ fn of_prose(
     let prose = &scan.prose.text;
     if prose.trim().is_empty() {
         notes.push("nothing but hidden reasoning".into());
+        if scan.cut {
+            let outcome = without_answer(ending, Outcome::Truncated);
+            return Verdict::without(outcome, Rule::BrokenOff, whole);
+        }
         let outcome = without_answer(ending, Outcome::Unreadable);
         return Verdict::without(outcome, absent(outcome, Rule::HiddenOnly), whole);
     }
@@ -168,6 +183,11 @@ fn of_prose(
         };
     }
     let read = prose::read_reply(prose, options, notes);
+    if scan.cut && read.choice == Choice::Nothing && read.rule == Rule::NoStatement {
+        notes.push("the text ends inside an object or a hidden block".into());
+        let outcome = without_answer(ending, Outcome::Truncated);
+        return Verdict::without(outcome, Rule::BrokenOff, whole);
+    }
     let (start, end) = read.at.unwrap_or((0, prose.len()));
     let place = scan.raw_prose(start, end);
     // A letter that ends a text that was cut may be the beginning of a word: "the answer is A|spirin".
@@ -193,18 +213,33 @@ fn within_value(scan: &Scan<'_>, value: Span, text: &str, part: Option<(usize, u
     scan.raw(of_part.unwrap_or(value))
 }
 
-/// Notes that text outside the object commits to another option: the object counts.
-fn note_another(
+/// The answer of text outside the object that commits to another option. Text after the object that says
+/// that it corrects itself ("I made an error above") counts; otherwise the object does, and it is noted.
+fn corrected(
     scan: &Scan<'_>,
-    verdict: &Verdict,
+    fields: &Fields,
     options: &Options<'_>,
+    verdict: &Verdict,
     notes: &mut Vec<String>,
-) {
-    let outside = scan.prose.text.trim();
-    let (Some(answer), false) = (verdict.answer, outside.is_empty()) else {
-        return;
-    };
-    let said = prose::commitment(outside, options, &mut Vec::new());
+) -> Option<Verdict> {
+    let answer = verdict.answer?;
+    let prose = &scan.prose.text;
+    if prose.trim().is_empty() {
+        return None;
+    }
+    let from = fields.answer_at.map(|at| scan.prose.after(at.end));
+    let after = prose.get(from.unwrap_or(prose.len())..).unwrap_or_default();
+    if let Some((read, (start, end))) = correction(after, options)
+        && read.choice != Choice::Letter(answer)
+    {
+        notes.push(format!(
+            "the text after the object corrects its answer {answer}; the correction counts"
+        ));
+        let offset = prose.len() - after.len();
+        let place = scan.raw_prose(offset + start, offset + end);
+        return Some(Verdict::of(read, place, Ending::Complete));
+    }
+    let said = prose::commitment(prose.trim(), options, &mut Vec::new());
     if let Some(Choice::Letter(other)) = said.map(|read| read.choice)
         && other != answer
     {
@@ -212,4 +247,14 @@ fn note_another(
             "the text around the object commits to {other}; the object counts"
         ));
     }
+    None
+}
+
+/// What a text after an object says in correction of it, and where.
+fn correction(after: &str, options: &Options<'_>) -> Option<(Read, (usize, usize))> {
+    let read = prose::commitment(after, options, &mut Vec::new())?;
+    let (start, end) = read.at?;
+    let letter = matches!(read.choice, Choice::Letter(_));
+    let corrects = prose::CORRECTION.is_match(after.get(..end)?);
+    (letter && corrects).then_some((read, (start, end)))
 }
