@@ -148,7 +148,10 @@ mod tests {
         let words: Vec<&str> = marks.iter().map(|mark| &shown[mark.clone()]).collect();
         assert_eq!(words, ["copper", "zinc"]);
         let (short, marks) = excerpt("zinc", std::slice::from_ref(&(0..4)), 120);
-        assert_eq!((short.as_str(), marks), ("zinc", Vec::from_iter([0..4])));
+        assert_eq!(
+            (short.as_str(), marks.len(), marks[0].clone()),
+            ("zinc", 1, 0..4)
+        );
     }
 
     proptest! {

@@ -207,7 +207,6 @@ mod tests {
     use serde_json::Map;
 
     use super::*;
-    use crate::domain::context::Condition;
     use crate::domain::question::Choice;
 
     fn question(id: &str, text: &str, answer: char) -> Question {

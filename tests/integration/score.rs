@@ -247,7 +247,7 @@ fn wrong_files_are_refused_with_the_line() {
     let error = scored("/nowhere/qa.jsonl", &predictions, Definition::Paper).unwrap_err();
     assert!(error.to_string().contains("does not exist"), "{error}");
     for bytes in [&b"\x1f\x8bnonsense"[..], b"\x1f\x8b\x08\0\0\0\0\0\0\x03cut"] {
-        let file = folder.join("bad.jsonl.gz");
+        let file = folder.path().join("bad.jsonl.gz");
         std::fs::write(&file, bytes).unwrap();
         let error = scored(&questions, &file, Definition::Paper).unwrap_err();
         assert!(

@@ -291,10 +291,10 @@ impl<'a> Reader<'a> {
         let start = self.pos;
         let value = self.value(Place::Field, depth);
         self.place(start, value.as_ref());
-        if let (Some(key), Some(value)) = (self.path.pop(), value) {
-            if map.insert(key, value).is_some() {
-                self.note("a key stands twice; the last one counts");
-            }
+        if let (Some(key), Some(value)) = (self.path.pop(), value)
+            && map.insert(key, value).is_some()
+        {
+            self.note("a key stands twice; the last one counts");
         }
         self.after_member();
     }
