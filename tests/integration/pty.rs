@@ -238,7 +238,7 @@ fn the_demo_plays_by_itself_and_can_be_left() {
     session.wait_for("×64");
     session.wait_for("space: next");
     session.press(" ");
-    session.wait_for("Labels");
+    session.wait_for("noise detection");
     session.press("\x1b");
     session.wait_for("T goes on with it");
     session.press("T");

@@ -44,12 +44,14 @@ fn inputs(home: &Path) -> Vec<Input> {
 
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
+    // A merge in the background may take files away meanwhile, as it may before a kill.
+    for entry in std::fs::read_dir(from).into_iter().flatten().flatten() {
         let target = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
+        let Ok(kind) = entry.file_type() else {
+            continue;
+        };
+        match kind.is_dir() {
             true => copy(&entry.path(), &target),
-            // A merge in the background may take a file away meanwhile, as it may before a kill.
             false => match std::fs::copy(entry.path(), target) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 copied => drop(copied.unwrap()),

@@ -357,8 +357,8 @@ fn caution_of(record: &ReplyRecord) -> Option<String> {
 pub fn caution(identity: &ModelIdentity) -> Option<String> {
     match identity.backend {
         crate::model::BackendKind::Replay => Some(match &identity.caution {
-            Some(caution) => format!("replay of {} · {caution}", identity.detail),
-            None => format!("replay of {}", identity.detail),
+            Some(caution) => format!("{} · {caution}", identity.detail),
+            None => identity.detail.clone(),
         }),
         _ => identity.caution.clone(),
     }

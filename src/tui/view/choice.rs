@@ -81,7 +81,7 @@ fn runs(app: &App, area: Rect, buffer: &mut Buffer, selected: usize, purpose: Ru
         };
         let left = vec![
             span(theme, one_line(&run.name), Tone::Strong),
-            span(theme, format!("  {}", run.about), Tone::Faint),
+            span(theme, format!("  {}", one_line(&run.about)), Tone::Faint),
         ];
         let (replies, questions) = (usize::try_from(run.replies), usize::try_from(run.questions));
         let counts = format!(
