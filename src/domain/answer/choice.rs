@@ -205,8 +205,11 @@ pub(super) fn read_text(text: &str, options: &Options<'_>, notes: &mut Vec<Strin
     {
         return Read::letter(char::from(letter), Rule::OneLetter);
     }
-    read_short(text, options, notes, 3)
+    read_short(text, options, notes, MAX_LEADS)
 }
+
+/// How often introducing words are taken off.
+const MAX_LEADS: usize = 3;
 
 /// `leads` bounds how often introducing words are taken off.
 fn read_short(text: &str, options: &Options<'_>, notes: &mut Vec<String>, leads: usize) -> Read {
@@ -229,8 +232,12 @@ fn read_short(text: &str, options: &Options<'_>, notes: &mut Vec<String>, leads:
         notes.push("the text is that of several options".into());
         return Read::by(Choice::Several, Rule::SeveralNamed);
     }
-    if let Some(read) = asked(&bare, text, options, notes).or_else(|| denied(&bare, options, notes))
-    {
+    // "The answer is B?" asks; "B?" is all that is said.
+    let nothing_else = leads == MAX_LEADS;
+    let read = nothing_else
+        .then(|| asked(&bare, text, options, notes))
+        .flatten();
+    if let Some(read) = read.or_else(|| denied(&bare, options, notes)) {
         return read;
     }
     if let Some(lead) = LEAD.get().and_then(|regex| regex.find(&bare))

@@ -64,7 +64,7 @@ fn rejected_quoted_and_possible_answers_are_none() {
             "The best possible answer is B.",
             "Nobody would doubt that the answer is B.",
             "The question asks which is least likely. The least likely answer is B.",
-            "All of these fit EXCEPT one. The worst choice is B.",
+            "Every one of these fits EXCEPT one. The worst answer is B.",
             "Assuming that there is no typo, the answer is B.",
             "I claim nothing else than this: the answer is B.",
             "The patient's best option is B.",

@@ -36,7 +36,7 @@ pub(super) static INSUFFICIENT: Pattern = Pattern::new(|| {
         r"(?ix)
         \b(?:insufficient|not\s+(?:have\s+)?enough|inadequate|no\s+sufficient|not\s+(?:have\s+)?sufficient|lacks?\s+(?:sufficient|enough|the\s+(?:necessary|required|needed))|lack\s+of|without\s+(?:more|further|additional|sufficient)|(?:too|very)\s+little)
            [\s_-]+(?:\w+\s+){{0,2}}?{facts}\b
-        | {not}\s+(?:\w+ly\s+)?{provide}\s+(?:us\s+|me\s+)?(?:with\s+)?(?:the\s+|any\s+)?(?:enough|sufficient|adequate|necessary|required|needed)\s+(?:\w+\s+){{0,3}}?{facts}\b
+        | {not}\s+(?:\w+ly\s+)?{provide}\s+(?:us\s+|me\s+)?(?:with\s+)?(?:the\s+|any\s+)?(?:enough|sufficient|adequate|necessary|required|needed)\s+(?:\w+\s+){{0,3}}?{facts}\b\s*(?:[.,;!]|$|(?:to|for)\s+(?:\w+ly\s+)?(?:an?\s+|the\s+)?(?:answer|determine|decide|conclude|choose|select|say|tell|definitive))
         | {not}\s+(?:\w+ly\s+)?{provide}\s+(?:the\s+|any\s+)?(?:\w+\s+)?{facts}\s+(?:(?:that|which)\s+(?:is|are)\s+)?(?:needed|required|necessary|to\s+(?:\w+ly\s+)?(?:answer|determine|decide|conclude|choose))\b
         | \b{facts}\s+(?:provided\s+|given\s+|available\s+|(?:in|from)\s+the\s+\w+\s+)?(?:is|are)\s+(?:insufficient|inadequate|(?:not\s+|n['\u{{2019}}]t\s+)(?:sufficient|enough|adequate))\b
         | \b(?:can\s?not|can['\u{{2019}}]?t|could\s+not|couldn['\u{{2019}}]?t)\s+(?:be\s+)?(?:\w+ly\s+)?(?:determined?|concluded?|established?|inferred|known|be\s+answered|answered)\b
@@ -227,6 +227,7 @@ mod tests {
             "not enough sleep",
             "The kidney does not provide enough erythropoietin",
             "The trial did not include data on children",
+            "Ultrasound may not provide sufficient detail to evaluate the fracture",
         ] {
             assert!(!INSUFFICIENT.is_match(text), "{text}");
         }
