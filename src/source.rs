@@ -80,6 +80,20 @@ impl<R: Read> Read for Counting<R> {
     }
 }
 
+/// Refuses what is neither a file nor a folder: a pipe nobody writes to keeps a reader waiting for ever, and some
+/// devices never end.
+///
+/// # Errors
+/// One that says so; `Ok` where nothing is there, which opening will say.
+pub fn refuse_special(path: &Path) -> io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(meta) if !meta.is_file() && !meta.is_dir() => Err(io::Error::other(
+            "it is a pipe, a socket or a device; save what it holds as a file and name that",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Opens a file for reading; gzip is recognised by its first bytes. A byte-order mark is skipped.
 ///
 /// # Errors
@@ -249,6 +263,24 @@ mod tests {
             reader.read_exact(&mut vec![0; read]).unwrap();
             assert_eq!(digest.of_whole(&path, &position).unwrap(), expected);
             assert_eq!(position.bytes(), 300_000);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_never_ends_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [Path::new("/dev/zero"), Path::new("/dev/null")] {
+            let message = refuse_special(path).unwrap_err().to_string();
+            assert!(message.contains("save what it holds"), "{message}");
+        }
+        let socket = folder.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert!(refuse_special(&socket).is_err());
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        for path in [folder.path(), &file, Path::new("none")] {
+            refuse_special(path).unwrap();
         }
     }
 

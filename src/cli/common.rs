@@ -2,8 +2,8 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 
@@ -130,8 +130,17 @@ pub fn note(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
-/// A flag that Ctrl-C (and, on Unix, being told to end) sets, so that long work can stop cleanly.
+/// The exit status of a program that Ctrl-C ended, as shells give it.
+const ENDED_BY_SIGNAL: i32 = 130;
+
+/// A flag that Ctrl-C (and, on Unix, being told to end) sets, so that long work can stop cleanly. The second one ends
+/// the program at once: what it waits for may never come. There is one flag for all that asks.
 pub fn stop_on_signal() -> Arc<AtomicBool> {
+    static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    Arc::clone(FLAG.get_or_init(watch_signals))
+}
+
+fn watch_signals() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     // Without the thread Ctrl-C ends the program as it always does: files still appear whole or not at all.
@@ -144,6 +153,9 @@ pub fn stop_on_signal() -> Arc<AtomicBool> {
             let Ok(runtime) = runtime else { return };
             runtime.block_on(wait_for_signal());
             flag.store(true, Ordering::Relaxed);
+            runtime.block_on(wait_for_signal());
+            // Files appear whole or not at all, so that nothing has to be put in order first.
+            std::process::exit(ENDED_BY_SIGNAL);
         });
     stop
 }

@@ -1,24 +1,27 @@
 //! `medrgb encode`.
 
 use std::io::{BufRead, BufReader};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use medrgb_encoder::{Input, OpenOptions, Precision};
+use medrgb_encoder::{Encoder, Input, OpenOptions, Precision};
 use serde::Deserialize;
 
 use crate::cli::Failure;
-use crate::cli::common::{Environment, note};
+use crate::cli::common::{Environment, note, stop_on_signal};
 use crate::cli::encoder::{self, Backend};
 use crate::cli::progress::Line;
 use crate::data::output;
-use crate::domain::plain::json_reason;
+use crate::domain::plain::{expect_object, json_reason};
 use crate::domain::text::count;
+use crate::retrieval::embed::steps;
 use crate::retrieval::{encoders, npy};
+use crate::source;
 
 /// Arguments of `medrgb encode`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Ctrl-C stops and keeps what is encoded; the same command goes on from there and gives the same file.")]
 pub struct Args {
     /// Encoder: a name or a folder.
     #[arg(long, value_name = "NAME|FOLDER")]
@@ -92,6 +95,7 @@ struct Fields {
 
 impl Record {
     fn parse(line: &str, kind: Kind) -> Result<Record, String> {
+        expect_object(line).map_err(|why| format!("not a record: {why}"))?;
         let fields: Fields = serde_json::from_str(line)
             .map_err(|error| format!("not a record: {}", json_reason(&error)))?;
         match (fields.text, fields.title, fields.content) {
@@ -124,6 +128,7 @@ impl Record {
 /// [`Failure`] with one clear sentence.
 pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     output::check(&args.out).map_err(Failure::failed)?;
+    output::keep(&args.out, &args.input).map_err(Failure::failed)?;
     let records = read(&args.input, args.kind)?;
     let folders = encoder::folders(Some(&args.encoder), environment)?
         .ok_or_else(|| Failure::failed(crate::retrieval::NO_ENCODER))?;
@@ -148,24 +153,13 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         note(text);
     }
     let inputs: Vec<Input<'_>> = records.iter().map(Record::input).collect();
-    let data = if inputs.is_empty() {
-        Vec::new()
-    } else {
-        let line = Line::new();
-        let mut tell = |at: medrgb_encoder::Progress| -> ControlFlow<()> {
-            line.at("encoding", at.done, at.total)
-        };
-        encoder
-            .encode(&inputs, &mut tell)
-            .map_err(Failure::failed)?
-            .0
-            .data
-    };
+    let encoded = encoded(&encoder, options.precision, &inputs, environment)?;
     let (rows, dim) = (records.len(), encoder.info().dim);
     output::write(&args.out, |out| {
-        npy::write(out, rows, dim, &data).map_err(|error| output::reason(&error))
+        npy::write(out, rows, dim, &encoded.data).map_err(|error| output::reason(&error))
     })
     .map_err(Failure::failed)?;
+    encoded.written();
     note(&format!(
         "{}: {} of {dim} numbers",
         args.out.display(),
@@ -174,10 +168,38 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Encodes the records with progress; what is done survives a signal and a kill.
+fn encoded(
+    encoder: &Encoder,
+    precision: Precision,
+    inputs: &[Input<'_>],
+    environment: &Environment,
+) -> Result<steps::Encoded, Failure> {
+    let folder = environment.paths.cache.join("encoded");
+    let line = Line::heeding(stop_on_signal());
+    let mut tell = |done: usize| line.at("encoding", done, inputs.len());
+    let mut notes = Vec::new();
+    let result = steps::encode(encoder, precision, inputs, &folder, &mut tell, &mut notes);
+    drop(line);
+    for text in &notes {
+        note(text);
+    }
+    let encoded = result.map_err(Failure::failed)?;
+    if encoded.before > 0 {
+        note(&format!(
+            "{} of {} were encoded before",
+            encoded.before,
+            count(inputs.len(), "record")
+        ));
+    }
+    Ok(encoded)
+}
+
 /// Reads all records. Empty lines at the end are no records; elsewhere they are errors, since rows and
 /// lines must go together.
 fn read(path: &Path, kind: Kind) -> Result<Vec<Record>, Failure> {
-    let file = std::fs::File::open(path)
+    let file = source::refuse_special(path)
+        .and_then(|()| std::fs::File::open(path))
         .map_err(|error| Failure::Failed(format!("{} can't be read: {error}", path.display())))?;
     let mut records = Vec::new();
     let mut empty_line = None;
@@ -198,6 +220,12 @@ fn read(path: &Path, kind: Kind) -> Result<Vec<Record>, Failure> {
             )));
         }
         records.push(Record::parse(text, kind).map_err(|what| at(&what))?);
+    }
+    if records.is_empty() {
+        return Err(Failure::Failed(format!(
+            "{} holds no record, so there is nothing to encode; lines {{\"text\"}} or {{\"title\",\"content\"}} are expected",
+            path.display()
+        )));
     }
     Ok(records)
 }
@@ -229,7 +257,10 @@ mod tests {
             records,
             [Record::Text("a".into()), pair("t", "c"), pair("", "d")]
         );
-        assert_eq!(read_text(b"", Kind::Query).unwrap(), []);
+        for empty in [b"".as_slice(), b"\n\n", b"\xef\xbb\xbf"] {
+            let message = read_text(empty, Kind::Query).unwrap_err();
+            assert!(message.contains("holds no record"), "{message}");
+        }
     }
 
     #[test]
@@ -257,6 +288,12 @@ mod tests {
                 "line 1: it has",
             ),
             (b"{\"text\":3}", Kind::Query, "line 1: not a record"),
+            (
+                b"[\"a\",null,null]",
+                Kind::Query,
+                "found a list where an object",
+            ),
+            (b"\"a\"", Kind::Query, "found a text where an object"),
             (b"{\"text\":\"\xff\"}", Kind::Query, "line 1: not UTF-8"),
         ] {
             let message = read_text(text, kind).unwrap_err();

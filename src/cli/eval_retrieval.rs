@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::cli::Failure;
-use crate::cli::common::{Environment, note, say_json, write_out};
+use crate::cli::common::{Environment, note, say_json, stop_on_signal, write_out};
 use crate::cli::encoder::Backend;
 use crate::cli::index;
 use crate::cli::progress::Line;
@@ -33,7 +33,8 @@ DIR is a set in BEIR's layout: corpus.jsonl (or .gz) with {\"_id\",\"title\",\"t
 Measures are those of trec_eval: nDCG@10 with linear gain, recall@10 and @100, MRR@10, and MAP over
 the whole list of --depth documents; equal scores are ordered by id. Queries for which nothing was
 judged relevant are left out and counted; a query that finds nothing counts 0. The interval is a
-bootstrap by query. HNSW looks at more of its graph the deeper the list: with --depth 100 it works
+bootstrap by query. As in BEIR a document with the query's own id is left out, unless it was judged for
+that query, as in PubMedQA, whose questions were made from the documents. HNSW looks at more of its graph the deeper the list: with --depth 100 it works
 about as it does for a person who searches.
 
 Examples:
@@ -140,6 +141,17 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     for file in args.per_query.iter().chain(&args.run_file) {
         output::check(file).map_err(Failure::failed)?;
     }
+    let inputs =
+        ["corpus.jsonl", "queries.jsonl"].map(|name| beir::packed_or_not(&args.beir, name));
+    let judged = args.beir.join("qrels").join(format!("{}.tsv", args.split));
+    for file in args.per_query.iter().chain(&args.run_file) {
+        for input in inputs.iter().chain([&judged]) {
+            output::keep(file, input).map_err(Failure::failed)?;
+        }
+    }
+    if let (Some(file), Some(other)) = (&args.per_query, &args.run_file) {
+        output::keep(file, other).map_err(Failure::failed)?;
+    }
     let set = beir::open(&args.beir, &args.split).map_err(Failure::failed)?;
     let wanted = args.rerank.as_deref();
     let cross = search::cross_encoder(wanted, args.backend, environment)?;
@@ -150,7 +162,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     let (method, searched, problems) = searched(&args, environment)?;
     let problem_count = say_problems(&set, &problems);
     let result = {
-        let line = Line::new();
+        let line = Line::heeding(stop_on_signal());
         let total = set.queries.len();
         let depth = args.depth as usize;
         evaluate(&*searched, &set, method, depth, reranking, &mut |done| {
@@ -230,6 +242,8 @@ fn corpus(folder: &Path) -> Result<(Vec<CorpusDocument>, Problems), Failure> {
     for record in corpus::open(&file).map_err(Failure::failed)?.records {
         match record.map_err(Failure::failed)? {
             Record::Document(document) => documents.push(document),
+            // Only PubMed's files delete documents.
+            Record::Deleted { .. } => {}
             Record::Bad(bad) => {
                 problems.count += 1;
                 if problems.first.len() < PROBLEMS_SHOWN {

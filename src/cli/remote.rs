@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::cli::Failure;
-use crate::cli::common::{Environment, note, say, say_json, variable};
+use crate::cli::common::{Environment, note, say, say_json, stop_on_signal, variable};
 use crate::cli::encoder::{self, Backend};
 use crate::cli::progress::Line;
 use crate::cli::search;
@@ -20,7 +20,9 @@ use crate::retrieval::remote::push::{Pushed, push};
 use crate::retrieval::remote::record::{IndexKind, Precision, Record};
 use crate::retrieval::remote::shape::{Facts, Row};
 use crate::retrieval::remote::{Address, Collection, Remote, TOKEN_VARIABLE, Token, missing};
-use crate::retrieval::{EncoderSummary, NO_ENCODER, RetrievalError, Retriever, Search};
+use crate::retrieval::{
+    EncoderFolders, EncoderSummary, NO_ENCODER, RetrievalError, Retriever, Search,
+};
 
 /// Arguments of `medrgb index push`.
 #[derive(Debug, clap::Args)]
@@ -135,6 +137,11 @@ pub fn open(
     let address = Address::parse(url).map_err(Failure::usage)?;
     let folders =
         encoder::folders(encoder_flag, environment)?.ok_or_else(|| no_encoder("searched"))?;
+    // The encoder that made a collection's vectors, which is checked, is the right one for it and stands in for none.
+    let folders = EncoderFolders {
+        stand_in: false,
+        ..folders
+    };
     let backend = encoder::backend(backend, environment)?;
     Remote::open(&address, token().as_ref(), &folders, backend).map_err(Failure::failed)
 }
@@ -297,7 +304,7 @@ fn prepare(
 }
 
 fn write(collection: &Collection, record: &Record, source: &Source) -> Result<Pushed, Failure> {
-    let line = Line::new();
+    let line = Line::heeding(stop_on_signal());
     let mut rows = (0..source.len()).map(|position| {
         source.row(position).ok_or_else(|| {
             RetrievalError(format!(
@@ -314,7 +321,7 @@ fn write(collection: &Collection, record: &Record, source: &Source) -> Result<Pu
 
 /// Waits without a limit: a large collection takes long, and the line shows that it is being waited for.
 fn load(collection: &Collection, replicas: u16) -> Result<(), Failure> {
-    let line = Line::new();
+    let line = Line::heeding(stop_on_signal());
     collection
         .load(replicas, &mut |waited| {
             line.at("loading (seconds)", waited.as_secs() as usize, 0)

@@ -8,7 +8,7 @@ use medrgb_encoder::CrossEncoder;
 use serde::Serialize;
 
 use crate::cli::Failure;
-use crate::cli::common::{Environment, note, say, say_json};
+use crate::cli::common::{Environment, note, say, say_json, stop_on_signal};
 use crate::cli::encoder::{self, Backend};
 use crate::cli::progress::Line;
 use crate::cli::{index, remote};
@@ -82,7 +82,7 @@ impl From<RetrieverKind> for Method {
 /// The object of `--json`.
 #[derive(Debug, Serialize)]
 struct Output<'a> {
-    hits: &'a [Hit],
+    hits: Vec<OutputHit<'a>>,
     timing_ms: SearchTiming,
     /// Null for bm25, which uses none.
     encoder: Option<EncoderSummary>,
@@ -98,6 +98,16 @@ struct Output<'a> {
     /// Only with `--rerank`: the scores of the hits are then the cross-encoder's logits.
     #[serde(skip_serializing_if = "Option::is_none")]
     rerank: Option<RerankOutput>,
+}
+
+/// A hit, and which index it comes from.
+#[derive(Debug, Serialize)]
+struct OutputHit<'a> {
+    #[serde(flatten)]
+    hit: &'a Hit,
+    /// Left out where a dataset was searched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<String>,
 }
 
 /// What a cross-encoder did.
@@ -220,11 +230,20 @@ fn answer(
         None => (found, None),
     };
     if !args.json {
-        return print_text(&found);
+        // One index need not be said with every hit.
+        let several = args.index.len() > 1;
+        return print_text(&found, |hit| searched.origin(hit).filter(|_| several));
     }
     let info = searched.info();
     say_json(&Output {
-        hits: &found.hits,
+        hits: found
+            .hits
+            .iter()
+            .map(|hit| OutputHit {
+                hit,
+                index: searched.origin(hit),
+            })
+            .collect(),
         timing_ms: found.timing_ms,
         encoder: info.encoder,
         retriever: method,
@@ -284,7 +303,7 @@ pub(super) fn build(
     environment: &Environment,
 ) -> Result<Arc<Retriever>, Failure> {
     let cache = environment.paths.cache.join("embeddings");
-    let line = Line::new();
+    let line = Line::heeding(stop_on_signal());
     let retriever = Retriever::build(
         documents,
         folders,
@@ -329,7 +348,7 @@ fn reorder(
     cross: &CrossEncoder,
     found: Found,
 ) -> Result<(Found, Option<RerankOutput>), Failure> {
-    let line = Line::new();
+    let line = Line::heeding(stop_on_signal());
     let depth = found.hits.len();
     let reranked = rerank::rerank(found, &args.query, cross, args.k, &mut |done, total| {
         line.at("reranking", done, total)
@@ -346,22 +365,25 @@ fn reorder(
     Ok((reranked.found, Some(output)))
 }
 
-fn print_text(found: &Found) -> Result<(), Failure> {
+fn print_text(found: &Found, origin: impl Fn(&Hit) -> Option<String>) -> Result<(), Failure> {
     if found.hits.is_empty() {
         note("no document was found");
     }
     for hit in &found.hits {
-        say(&line_of(hit))?;
+        say(&line_of(hit, origin(hit).as_deref()))?;
         let text = collapse(&clean(&hit.content));
         say(&format!("    {}", shortened(&text, 160)))?;
     }
     Ok(())
 }
 
-fn line_of(hit: &Hit) -> String {
+fn line_of(hit: &Hit, origin: Option<&str>) -> String {
+    let origin = origin.map_or_else(String::new, |from| {
+        format!("  [{}]", collapse(&clean(from)))
+    });
     let title = collapse(&clean(&hit.title));
     let id = collapse(&clean(&hit.id));
-    format!("{:>3}  {:>8.4}  {id}  {title}", hit.rank, hit.score)
+    format!("{:>3}  {:>8.4}  {id}{origin}  {title}", hit.rank, hit.score)
         .trim_end()
         .to_owned()
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::domain::plain::json_reason;
+use crate::domain::plain::{expect_object, json_reason};
 use crate::domain::text::short;
 use crate::source::{self, Line, Lines};
 
@@ -63,8 +63,7 @@ pub fn open(folder: &Path, split: &str) -> Result<TestSet, BeirError> {
     let mut lines = lines(&path)?;
     while let Some((number, line)) = next(&mut lines, &path)? {
         let query: Result<Query, String> = match line {
-            Line::Text(text) => serde_json::from_str(text)
-                .map_err(|error| format!("expected {{\"_id\",\"text\"}}: {}", json_reason(&error))),
+            Line::Text(text) => query_of(text),
             Line::Bad(why) => Err(why),
         };
         match query {
@@ -104,6 +103,12 @@ pub fn open(folder: &Path, split: &str) -> Result<TestSet, BeirError> {
                 .map_or_else(String::new, |first| format!("; {first}"))
         ))),
     }
+}
+
+fn query_of(text: &str) -> Result<Query, String> {
+    let wrong = |why: String| format!("expected {{\"_id\",\"text\"}}: {why}");
+    expect_object(text).map_err(wrong)?;
+    serde_json::from_str(text).map_err(|error| wrong(json_reason(&error)))
 }
 
 impl TestSet {
@@ -178,7 +183,8 @@ pub fn packed_or_not(folder: &Path, name: &str) -> PathBuf {
 }
 
 fn lines(path: &Path) -> Result<Lines, BeirError> {
-    source::open(path)
+    source::refuse_special(path)
+        .and_then(|()| source::open(path))
         .map(|(reader, _)| Lines::new(reader))
         .map_err(|error| unreadable(path, &error))
 }

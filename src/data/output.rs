@@ -71,6 +71,40 @@ pub fn check(path: &Path) -> Result<(), OutputError> {
     }
 }
 
+/// Refuses to write over a file that is still needed, under whatever name or link both are given.
+///
+/// # Errors
+/// When both are the same file.
+pub fn keep(out: &Path, needed: &Path) -> Result<(), OutputError> {
+    let same = match (fs::metadata(out), fs::metadata(needed)) {
+        (Ok(one), Ok(other)) => one.is_file() && is_same(out, &one, needed, &other),
+        // Neither is there yet: then only the names tell.
+        (Err(_), Err(_)) => out == needed,
+        _ => false,
+    };
+    match same {
+        true => Err(failed(
+            out,
+            &format!(
+                "it is the same file as {}, which would be lost; give another name",
+                needed.display()
+            ),
+        )),
+        false => Ok(()),
+    }
+}
+
+#[cfg(unix)]
+fn is_same(_: &Path, one: &fs::Metadata, _: &Path, other: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+#[cfg(not(unix))]
+fn is_same(out: &Path, _: &fs::Metadata, needed: &Path, _: &fs::Metadata) -> bool {
+    matches!((out.canonicalize(), needed.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
 /// Whether writing there would replace a file.
 pub fn replaces(path: &Path) -> bool {
     !is_own_stream(path) && path.is_file()
@@ -245,6 +279,25 @@ mod tests {
         }
         let message = write_text(folder.path(), "x").unwrap_err().to_string();
         assert!(message.contains("is a folder"), "{message}");
+    }
+
+    #[test]
+    fn a_needed_file_is_not_written_over_under_any_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let input = at("in");
+        fs::write(&input, "x").unwrap();
+        fs::write(at("other"), "x").unwrap();
+        symlink(&input, at("link")).unwrap();
+        fs::hard_link(&input, at("hard")).unwrap();
+        for same in [input.clone(), at("link"), at("hard"), at("./in")] {
+            let message = keep(&same, &input).unwrap_err().to_string();
+            assert!(message.contains("same file"), "{message}");
+        }
+        keep(&at("other"), &input).unwrap();
+        keep(&at("new"), &input).unwrap();
+        assert!(keep(&at("new"), &at("new")).is_err());
+        keep(Path::new("/dev/null"), Path::new("/dev/null")).unwrap();
     }
 
     #[test]

@@ -1,5 +1,21 @@
 //! What libraries say of bad input, in the words of a person who wrote the file and not the program.
 
+/// Refuses a JSON value that is no object: parsers would take a list for its fields in their order.
+///
+/// # Errors
+/// One sentence that names what was found.
+pub fn expect_object(text: &str) -> Result<(), String> {
+    let found = match text.trim_start().chars().next() {
+        Some('{') => return Ok(()),
+        Some('[') => "a list",
+        Some('"') => "a text",
+        Some('-' | '0'..='9') => "a number",
+        // No JSON at all: the parser says what is wrong.
+        _ => return Ok(()),
+    };
+    Err(format!("found {found} where an object {{…}} is expected"))
+}
+
 /// What parsers say and what is said instead; longer phrases stand before their parts.
 const WORDS: [(&str, &str); 34] = [
     // Numbers of flags.

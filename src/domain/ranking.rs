@@ -42,7 +42,8 @@ fn discounted(grades: &[i64], k: usize) -> f64 {
         .take(k)
         .enumerate()
         .map(|(index, &grade)| grade.max(0) as f64 / (index as f64 + 2.0).log2())
-        .sum()
+        // Not `sum`, which makes nothing -0.
+        .fold(0.0, |sum, gain| sum + gain)
 }
 
 /// nDCG@k where a document is relevant or not; `relevant_total` are relevant in the whole corpus.

@@ -1,5 +1,6 @@
 //! How well a retriever finds what people judged relevant.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use medrgb_encoder::CrossEncoder;
@@ -7,6 +8,7 @@ use medrgb_encoder::CrossEncoder;
 use crate::data::beir::{JudgedQuery, TestSet};
 use crate::domain::ranking::{Measures, trec_order};
 use crate::domain::stats::{Resampling, pooled};
+use crate::domain::text::count;
 use crate::retrieval::{Found, Method, RetrievalError, Search, rerank};
 
 /// What a retriever made of a test set.
@@ -58,11 +60,12 @@ pub struct Reranking<'a> {
 }
 
 /// Searches every query and measures the lists, `depth` documents long, reranked where that is asked for. A
-/// document with the query's own id is left out, as BEIR does. `progress` gets the number of finished queries
+/// document with the query's own id is left out, as BEIR does, unless it was judged for that query: in sets whose
+/// queries were made from documents (PubMedQA) it is the answer. `progress` gets the number of finished queries
 /// and may cancel.
 ///
 /// # Errors
-/// When a search fails, `progress` breaks, or no query has a relevant document.
+/// When a search fails, `progress` breaks, no query has a relevant document, or no judged document is searched.
 pub fn evaluate(
     searcher: &dyn Search,
     set: &TestSet,
@@ -71,6 +74,7 @@ pub fn evaluate(
     reranking: Option<Reranking<'_>>,
     progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
 ) -> Result<Evaluation, RetrievalError> {
+    refuse_another_corpus(searcher, set)?;
     let mut queries = Vec::with_capacity(set.queries.len());
     let mut without_relevant = 0;
     let stopped = || RetrievalError("stopped; nothing was evaluated".into());
@@ -100,6 +104,25 @@ pub fn evaluate(
     })
 }
 
+/// Refuses to measure where nothing can be found: figures of 0 would look like those of a bad retriever.
+fn refuse_another_corpus(searcher: &dyn Search, set: &TestSet) -> Result<(), RetrievalError> {
+    let judged: HashSet<&str> = set
+        .queries
+        .iter()
+        .flat_map(|query| query.grades.iter())
+        .filter(|(_, grade)| **grade > 0)
+        .map(|(id, _)| id.as_str())
+        .collect();
+    if judged.is_empty() || searcher.holds_any(&judged) != Some(false) {
+        return Ok(());
+    }
+    Err(RetrievalError(format!(
+        "none of the {} that are judged relevant is among the {} that are searched, so nothing can be measured: search the corpus that the judgements are for",
+        count(judged.len(), "document"),
+        count(searcher.info().documents, "document")
+    )))
+}
+
 /// `None` where nothing was judged relevant.
 fn outcome(
     searcher: &dyn Search,
@@ -123,7 +146,7 @@ fn outcome(
     let mut ranked: Vec<RankedDocument> = found
         .hits
         .into_iter()
-        .filter(|hit| hit.id != query.id)
+        .filter(|hit| hit.id != query.id || query.grades.contains_key(&hit.id))
         .take(depth)
         .map(|hit| RankedDocument {
             grade: query.grades.get(&hit.id).copied().unwrap_or(0),
@@ -229,6 +252,32 @@ mod tests {
         assert!((result.mean.ndcg_10 - 2.0 / 3.0).abs() < 1e-12);
         let (low, high) = result.ndcg_interval.unwrap();
         assert!(low <= result.mean.ndcg_10 && result.mean.ndcg_10 <= high);
+    }
+
+    #[test]
+    fn a_document_judged_for_the_query_of_its_own_id_counts() {
+        let retriever = bm25(&[("1", "asthma in children"), ("2", "asthma")]);
+        let set = set(vec![query("1", "asthma children", &[("1", 1)])]);
+        let mut go = |_| ControlFlow::Continue(());
+        let result = evaluate(&*retriever, &set, Method::Bm25, 10, None, &mut go).unwrap();
+        assert_eq!(result.mean.ndcg_10, 1.0);
+    }
+
+    #[test]
+    fn another_corpus_is_said_and_no_figure_is_minus_zero() {
+        let retriever = bm25(&[("d1", "heart failure"), ("d2", "kidney")]);
+        let mut go = |_| ControlFlow::Continue(());
+        let other = set(vec![query("q", "heart", &[("x", 1), ("d1", 0)])]);
+        let error = evaluate(&*retriever, &other, Method::Bm25, 10, None, &mut go).unwrap_err();
+        assert!(
+            error.to_string().contains("none of the 1 document"),
+            "{error}"
+        );
+        // A query that finds nothing at all counts 0, and not -0.
+        let nothing = set(vec![query("q", "unheard", &[("d1", 1)])]);
+        let result = evaluate(&*retriever, &nothing, Method::Bm25, 10, None, &mut go).unwrap();
+        assert_eq!(format!("{:.4}", result.mean.ndcg_10), "0.0000");
+        assert!(result.queries[0].measures.map.is_sign_positive());
     }
 
     #[test]

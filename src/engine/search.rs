@@ -107,6 +107,8 @@ pub struct SearchResults {
     /// How well each list found the question's signal documents, at ten ranks or as many as were asked for;
     /// `None` where it failed or the question has no signal documents.
     pub measures: Vec<Option<MeasuresAt>>,
+    /// The question has signal documents, and none of them is in the index: nothing can be measured.
+    pub absent: bool,
     /// Query and hits on a plane; `None` where the index gives no vectors.
     pub map: Option<Map>,
 }

@@ -1,5 +1,7 @@
 //! Vectors of a corpus: from the cache, or encoded in steps that are kept on disk.
 
+pub mod steps;
+
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

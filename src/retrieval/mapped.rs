@@ -15,6 +15,25 @@ use tempfile::NamedTempFile;
 
 use crate::retrieval::RetrievalError;
 
+/// Why a file can't be read, in words.
+pub fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "it is not there".to_owned(),
+        io::ErrorKind::PermissionDenied => {
+            "you have no right to read it; ask its owner to allow it (chmod -R a+rX on the folder)"
+                .to_owned()
+        }
+        // Only unpacking ends too early.
+        io::ErrorKind::UnexpectedEof => {
+            "its end is missing, as of a download that was cut off; fetch it again".to_owned()
+        }
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
+            format!("it is damaged ({error}); fetch it again")
+        }
+        _ => error.to_string(),
+    }
+}
+
 /// A file mapped for reading.
 #[derive(Debug)]
 pub struct Mapped {
@@ -28,7 +47,11 @@ impl Mapped {
     /// One sentence with the path where it can't be opened, is no regular file or can't be mapped.
     pub fn open(path: &Path) -> Result<Mapped, RetrievalError> {
         let failed = |error: std::io::Error| {
-            RetrievalError(format!("{} can't be read: {error}", path.display()))
+            RetrievalError(format!(
+                "{} can't be read: {}",
+                path.display(),
+                reason(&error)
+            ))
         };
         let file = File::open(path).map_err(failed)?;
         if !file.metadata().map_err(failed)?.is_file() {
@@ -60,4 +83,22 @@ pub fn beside(path: &Path) -> io::Result<NamedTempFile> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder.tempfile_in(folder)
+}
+
+/// Gives all files of a folder the permissions of the process's mask: libraries may write theirs for the owner alone,
+/// and an index is for all who may read its folder.
+pub fn as_the_mask_says(folder: &Path) -> io::Result<()> {
+    // What the mask is only a new file tells.
+    let permissions = beside(&folder.join("any"))?
+        .as_file()
+        .metadata()?
+        .permissions();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if entry.file_type()?.is_file() && !name.to_string_lossy().starts_with(".writing-") {
+            std::fs::set_permissions(entry.path(), permissions.clone())?;
+        }
+    }
+    Ok(())
 }

@@ -19,6 +19,7 @@ mod mapped;
 mod retriever;
 mod sealed;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 pub use retriever::{NO_ENCODER, Progress, Retriever, recall_of};
@@ -108,6 +109,17 @@ pub trait Search: Send + Sync {
     /// The vectors of hits that it found, for the map; `None` for each that it can't give at once.
     fn embeddings(&self, hits: &[Hit]) -> Vec<Option<Vec<f32>>> {
         vec![None; hits.len()]
+    }
+
+    /// Whether any document with one of these ids is searched; `None` where that can't be told. A measure over
+    /// documents that are not searched would be 0 and say nothing of the search.
+    fn holds_any(&self, _ids: &HashSet<&str>) -> Option<bool> {
+        None
+    }
+
+    /// Where a hit lies, where several places are searched as one or one is named.
+    fn origin(&self, _hit: &Hit) -> Option<String> {
+        None
     }
 
     /// The `k` best documents by one method.

@@ -302,6 +302,15 @@ impl Search for Retriever {
         }
     }
 
+    fn holds_any(&self, ids: &HashSet<&str>) -> Option<bool> {
+        let documents = &self.corpus.documents;
+        Some(
+            documents
+                .iter()
+                .any(|document| ids.contains(document.id.as_str())),
+        )
+    }
+
     /// Each list says what encoding the query took.
     fn search_all(
         &self,

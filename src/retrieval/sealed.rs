@@ -9,6 +9,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use crate::domain::text::hex;
+use crate::retrieval::mapped::beside;
 
 /// SHA-256 of what a file was made from.
 pub type Key = [u8; 32];
@@ -85,9 +86,7 @@ pub fn write(path: &Path, magic: &[u8; 8], key: &Key, payload: &[u8]) -> std::io
         .chain_update(&head)
         .chain_update(payload)
         .finalize();
-    let mut file = tempfile::Builder::new()
-        .prefix(".writing-")
-        .tempfile_in(folder)?;
+    let mut file = beside(path)?;
     file.write_all(&head)?;
     file.write_all(payload)?;
     file.write_all(&seal)?;

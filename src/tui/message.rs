@@ -242,6 +242,8 @@ pub struct SearchNews {
     pub recall: Option<f64>,
     /// How well each list found the question's signal documents.
     pub measures: [Option<MeasuresAt>; 3],
+    /// Nothing is measured, since the index holds none of the question's signal documents.
+    pub absent: bool,
     /// Query and hits on a plane.
     pub map: Option<Map>,
 }

@@ -410,6 +410,7 @@ fn retrieval_with_hits(stage: &mut Stage) {
             MeasuresAt::new(&[true], 2, 10),
             None,
         ],
+        absent: false,
         map: Some(a_map()),
     };
     stage.send(Message::Search {
@@ -454,6 +455,7 @@ fn answers(stage: &mut Stage, ticket: Ticket, dense: Result<&str, &str>) {
         signal: Default::default(),
         recall: None,
         measures: [None; 3],
+        absent: false,
         map: None,
     };
     let news = Box::new(news);
@@ -1054,7 +1056,7 @@ proptest! {
                     }
                     Effect::Search { ticket, .. } => {
                         let lists = [Some(Err(text.clone())), None, Some(Ok(Found { hits: vec![], timing_ms: SearchTiming::default(), query_embedding: None }))];
-                        stage.send(Message::Search { ticket, news: Box::new(SearchNews { lists, signal: Default::default(), recall: None, measures: [None; 3], map: Some(wild_map(&text)) }) });
+                        stage.send(Message::Search { ticket, news: Box::new(SearchNews { lists, signal: Default::default(), recall: None, measures: [None; 3], absent: false, map: Some(wild_map(&text)) }) });
                     }
                     effect => crate::run_screens::answer(&mut stage, effect, &text),
                 }

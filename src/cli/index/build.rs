@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use crate::cli::Failure;
 use crate::cli::common::{Environment, note, stop_on_signal};
 use crate::cli::encoder::{self, Backend};
-use crate::cli::index::parts::{inputs, tell};
+use crate::cli::index::parts::{inputs, tell, tell_skipped};
 use crate::cli::progress::Line;
 use crate::retrieval::corpus::Format;
 use crate::retrieval::encoders::Pair;
@@ -22,7 +22,9 @@ Corpora, known by name and content, each also as .gz:
   medrag      MedRAG's chunks: lines {\"id\",\"title\",\"content\",\"contents\"}
   beir        BEIR folders or corpus.jsonl: lines {\"_id\",\"title\",\"text\"}
   wikipedia   paragraphs: lines {\"id\",\"title\",\"text\"}; a list of texts is a passage each
-  pubmed      PubMed's XML: a document per citation, PMIDs as ids
+  pubmed      PubMed's XML: a document per citation, PMIDs as ids. The first citation of a PMID counts, and a
+              list of deleted ones (DeleteCitation) only for files named after it, so name the newest
+              files first; each version and deletion that comes too late is counted and listed
   statpearls  StatPearls and other JATS articles (.nxml): passages by section
   text        plain text (.txt): 1,000 characters that overlap by 200
   ncbi        pubmed_chunk_N.json beside NCBI's embeddings
@@ -111,7 +113,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
             .map_err(|error: RetrievalError| Failure::usage(error))?,
         None => Shard::WHOLE,
     };
-    let inputs = inputs(&args.corpus, format)?;
+    let (inputs, skipped) = inputs(&args.corpus, format)?;
     let encoder = build_encoder(args.encoder.as_deref(), args.backend, environment)?;
     let vectors = match (encoder, args.embeddings.is_empty()) {
         (Some(encoder), true) => BuildVectors::Encoder(encoder),
@@ -122,6 +124,11 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
             encoder,
         }),
     };
+    let used = match &vectors {
+        BuildVectors::Imported(imported) => imported.files.iter().flat_map(|f| f.names()).collect(),
+        _ => Vec::new(),
+    };
+    tell_skipped(&skipped, &used);
     let stop = stop_on_signal();
     let line = Line::new();
     let request = Build {

@@ -17,22 +17,16 @@ use crate::retrieval::vector::GraphPrecision;
 /// Bad records that are shown; all of them are in a file.
 const SHOWN: usize = 5;
 
-/// The files and datasets under the named paths.
+/// The files and datasets under the named paths, and files of folders that are none, by name.
 ///
 /// # Errors
 /// [`Failure`] where nothing can be read there.
-pub(super) fn inputs(paths: &[PathBuf], format: Option<Format>) -> Result<Vec<Input>, Failure> {
+pub(super) fn inputs(
+    paths: &[PathBuf],
+    format: Option<Format>,
+) -> Result<(Vec<Input>, Vec<String>), Failure> {
     let found = corpus::find(paths, format).map_err(Failure::failed)?;
-    if !found.skipped.is_empty() {
-        note(&format!(
-            "{} of the folders left out, such as {}",
-            count(found.skipped.len(), "file"),
-            found
-                .skipped
-                .first()
-                .map_or(String::new(), |name| short(name))
-        ));
-    }
+    let skipped = found.skipped;
     let mut inputs: Vec<Input> = found.files.into_iter().map(Input::File).collect();
     for folder in found.datasets {
         let dataset = Dataset::open(&folder).map_err(Failure::failed)?;
@@ -45,7 +39,20 @@ pub(super) fn inputs(paths: &[PathBuf], format: Option<Format>) -> Result<Vec<In
             documents: SearchCorpus::of(&dataset).documents,
         });
     }
-    Ok(inputs)
+    Ok((inputs, skipped))
+}
+
+/// Says which files of the folders are no part of the corpus; those that vectors are imported from are used after all.
+pub(super) fn tell_skipped(skipped: &[String], used: &[String]) {
+    let base = |name: &str| name.rsplit('/').next().unwrap_or(name).to_owned();
+    let mut left = skipped.iter().filter(|name| !used.contains(&base(name)));
+    if let Some(first) = left.next() {
+        note(&format!(
+            "{} of the folders left out, such as {}",
+            count(1 + left.count(), "file"),
+            short(first)
+        ));
+    }
 }
 
 /// Says what was built.

@@ -42,6 +42,17 @@ impl Signal {
             .is_some_and(|(question, questions)| questions.contains(question))
     }
 
+    /// Whether the question has signal documents and the index holds none of them.
+    fn absent(&self, question: Option<&str>, index: &dyn Search) -> bool {
+        let ids: HashSet<&str> = self
+            .questions
+            .keys()
+            .map(String::as_str)
+            .filter(|id| self.is(id, question))
+            .collect();
+        !ids.is_empty() && index.holds_any(&ids) == Some(false)
+    }
+
     fn total(&self, question: Option<&str>) -> usize {
         question
             .and_then(|question| self.totals.get(question))
@@ -69,6 +80,7 @@ pub(super) fn all_failed(query: &SearchQuery, why: &str) -> SearchResults {
         recall_vs_exact: None,
         signal: vec![Vec::new(); query.methods.len()],
         measures: vec![None; query.methods.len()],
+        absent: false,
         map: None,
     }
 }
@@ -108,7 +120,9 @@ pub(super) fn results(turn: &Turn, known: &Signal) -> SearchResults {
         .iter()
         .map(|(_, list)| marks(list.as_ref().ok(), question, known))
         .collect();
-    let total = known.total(question);
+    let absent = known.absent(question, &**retriever);
+    // Of what is not there nothing can be found, which says nothing of the lists.
+    let total = if absent { 0 } else { known.total(question) };
     let measures = lists
         .iter()
         .zip(&signal)
@@ -126,6 +140,7 @@ pub(super) fn results(turn: &Turn, known: &Signal) -> SearchResults {
         recall_vs_exact,
         signal,
         measures,
+        absent,
         map,
     }
 }

@@ -35,6 +35,7 @@ pub fn find(paths: &[PathBuf], forced: Option<Format>) -> Result<Found, Retrieva
     let mut found = Found::default();
     for path in paths {
         let meta = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+        source::refuse_special(path).map_err(|error| unreadable(path, &error))?;
         if !meta.is_dir() {
             let name = shown(path);
             let format = match forced {
@@ -376,6 +377,8 @@ mod tests {
         assert!(why(std::slice::from_ref(&path)).contains("--format"));
         std::fs::write(&path, r#"{"_id":"1","text":"x"}"#).unwrap();
         assert!(why(&[path.clone(), path.clone()]).contains("named twice"));
+        #[cfg(unix)]
+        assert!(why(&["/dev/zero".into()]).contains("a device"));
         assert!(why(&[home.path().join("none")]).contains("can't be read"));
         let empty = tempfile::tempdir().unwrap();
         assert!(why(&[empty.path().to_path_buf()]).contains("holds no file"));

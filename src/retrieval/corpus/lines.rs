@@ -7,7 +7,7 @@ use std::io::BufRead;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 
-use crate::domain::plain::json_reason;
+use crate::domain::plain::{expect_object, json_reason};
 use crate::retrieval::corpus::{Format, Record, Where, checked_id};
 use crate::retrieval::{CorpusDocument, RetrievalError};
 use crate::source::{Line, Lines};
@@ -156,6 +156,7 @@ fn scalar<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, 
 /// # Errors
 /// One sentence where it is no JSON object or a field has the wrong type.
 pub(super) fn parse(text: &str) -> Result<Fields, String> {
+    expect_object(text).map_err(|why| format!("not a record: {why}"))?;
     serde_json::from_str(text).map_err(|error| format!("not a record: {}", json_reason(&error)))
 }
 

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use detect::{Found, find, natural};
 
 use crate::domain::text::short;
+use crate::retrieval::mapped::reason;
 use crate::retrieval::{CorpusDocument, RetrievalError};
 use crate::source::{self, Digest, Position};
 
@@ -118,6 +119,13 @@ impl std::fmt::Display for BadRecord {
 pub enum Record {
     /// A document.
     Document(CorpusDocument),
+    /// The document of this id is to be left out where it comes later.
+    Deleted {
+        /// Its id.
+        id: String,
+        /// Where in the file.
+        place: String,
+    },
     /// A record that could not be read.
     Bad(BadRecord),
 }
@@ -151,8 +159,9 @@ pub struct Opened {
 /// # Errors
 /// When it can't be opened.
 pub fn open(file: &CorpusFile) -> Result<Opened, RetrievalError> {
-    let (reader, position, digest) =
-        source::open_hashing(&file.path).map_err(|error| unreadable(&file.path, &error))?;
+    let (reader, position, digest) = source::refuse_special(&file.path)
+        .and_then(|()| source::open_hashing(&file.path))
+        .map_err(|error| unreadable(&file.path, &error))?;
     let place = Where {
         path: file.path.clone(),
         name: file.name.clone(),
@@ -180,7 +189,11 @@ pub fn open(file: &CorpusFile) -> Result<Opened, RetrievalError> {
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> RetrievalError {
-    RetrievalError(format!("{} can't be read: {error}", path.display()))
+    RetrievalError(format!(
+        "{} can't be read: {}",
+        path.display(),
+        reason(error)
+    ))
 }
 
 /// The file that a reader is in, for its messages.

@@ -2,18 +2,26 @@
 //!
 //! The text is the abstract, sections as `LABEL: text`. Further abstracts of the same language come after it; those
 //! of other languages only where there is no abstract else. A title that is missing is the vernacular one, or empty.
-//! Lists of deleted citations are passed over.
+//! A list of deleted citations (`DeleteCitation`) gives a [`Record::Deleted`] for each PMID.
 
+use std::collections::VecDeque;
 use std::io::BufRead;
 
 use crate::domain::text::short;
-use crate::retrieval::corpus::cut::Cutter;
+use crate::retrieval::corpus::cut::{self, Cutter};
 use crate::retrieval::corpus::markup::{self, Flow, Piece, attribute};
 use crate::retrieval::corpus::{Record, Where, checked_id};
 use crate::retrieval::{CorpusDocument, RetrievalError};
 
 /// Elements that hold a citation; a `MedlineCitation` may also stand alone (MEDLINE files of before 2017).
-const RECORDS: [&str; 3] = ["PubmedArticle", "PubmedBookArticle", "MedlineCitation"];
+const RECORDS: [&str; 4] = [
+    "PubmedArticle",
+    "PubmedBookArticle",
+    "MedlineCitation",
+    DELETED,
+];
+/// The element that lists the PMIDs of citations that are no longer there.
+const DELETED: &str = "DeleteCitation";
 
 /// What a running text belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,20 +175,64 @@ pub(super) fn read(
     place: Where,
 ) -> impl Iterator<Item = Result<Record, RetrievalError>> {
     let mut cutter = Cutter::new(reader, &RECORDS);
-    std::iter::from_fn(move || match cutter.as_mut()?.next_piece() {
-        Ok(None) => None,
-        Ok(Some(piece)) => {
-            let read = piece.text.and_then(|xml| {
-                markup::each_lenient(&xml, Citation::default, Citation::visit)?.document()
-            });
-            Some(Ok(match read {
-                Ok(document) => Record::Document(document),
-                Err(why) => place.bad(format_args!("byte {}", piece.at), why),
-            }))
-        }
-        Err(error) => {
-            cutter = None;
-            Some(Err(place.broken(&error)))
+    let mut waiting = VecDeque::new();
+    std::iter::from_fn(move || {
+        loop {
+            if let Some(record) = waiting.pop_front() {
+                return Some(Ok(record));
+            }
+            match cutter.as_mut()?.next_piece() {
+                Ok(None) => return None,
+                Ok(Some(piece)) => waiting.extend(records(piece, &place)),
+                Err(error) => {
+                    cutter = None;
+                    return Some(Err(place.broken(&error)));
+                }
+            }
         }
     })
+}
+
+/// What a piece holds: a citation, or PMIDs that are deleted.
+fn records(piece: cut::Piece, place: &Where) -> Vec<Record> {
+    let at = piece.at;
+    let bad = |why: String| place.bad(format_args!("byte {at}"), why);
+    let deletes = |xml: &String| xml[1..].starts_with(DELETED);
+    if let Some(xml) = piece.text.as_ref().ok().filter(|xml| deletes(xml)) {
+        return match markup::each_lenient(xml, Deletions::default, Deletions::visit) {
+            Ok(found) => found
+                .ids
+                .into_iter()
+                .map(|id| Record::Deleted {
+                    id,
+                    place: format!("byte {at}"),
+                })
+                .collect(),
+            Err(why) => vec![bad(why)],
+        };
+    }
+    let read = piece
+        .text
+        .and_then(|xml| markup::each_lenient(&xml, Citation::default, Citation::visit)?.document());
+    vec![read.map_or_else(bad, Record::Document)]
+}
+
+/// The PMIDs of a list of deleted citations.
+#[derive(Debug, Default)]
+struct Deletions {
+    ids: Vec<String>,
+    within: bool,
+}
+
+impl Deletions {
+    fn visit(&mut self, piece: Piece<'_>) {
+        match piece {
+            Piece::Open(name, _) => self.within = name == "PMID",
+            Piece::Close(_) => self.within = false,
+            Piece::Text(text) if self.within && !text.trim().is_empty() => {
+                self.ids.push(text.trim().to_owned());
+            }
+            Piece::Text(_) => {}
+        }
+    }
 }

@@ -22,6 +22,7 @@ fn read_as(name: &str, format: Format, bytes: &[u8]) -> Read {
         match record.unwrap() {
             Record::Document(d) => documents.push((d.id, d.title, d.content)),
             Record::Bad(record) => bad.push(record),
+            Record::Deleted { id, .. } => documents.push((id, "deleted".into(), String::new())),
         }
     }
     (documents, bad)
@@ -269,4 +270,39 @@ fn a_torn_gzip_file_is_an_error_and_not_a_short_corpus() {
     };
     let last = open(&file).unwrap().records.last().unwrap();
     assert!(last.unwrap_err().to_string().contains("can't be read"));
+}
+
+#[test]
+fn a_record_that_is_no_object_is_said_in_words() {
+    let text = "[\"1\",\"t\",\"x\"]\n\"a text\"\n3\n{\"_id\":\"1\",\"text\":\"x\"}\n";
+    let (documents, bad) = read("x.jsonl", Format::Beir, text.as_bytes());
+    assert_eq!(documents.len(), 1);
+    let found: Vec<&str> = bad.iter().map(|bad| bad.sentence.as_str()).collect();
+    for (sentence, what) in found.iter().zip(["a list", "a text", "a number"]) {
+        assert!(
+            sentence.contains(&format!("found {what} where")),
+            "{sentence}"
+        );
+    }
+    assert_eq!(found.len(), 3);
+}
+
+#[test]
+fn a_packed_file_that_was_cut_off_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.txt.gz");
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let text: String = (0..20_000)
+        .map(|i| format!("word{} ", i * 7919 % 10_007))
+        .collect();
+    packed.write_all(text.as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    std::fs::write(&path, &packed[..packed.len() / 2]).unwrap();
+    let file = CorpusFile {
+        path,
+        name: "x.txt.gz".into(),
+        format: Format::Text,
+    };
+    let error = open(&file).unwrap().records.find_map(Result::err).unwrap();
+    assert!(error.to_string().contains("fetch it again"), "{error}");
 }

@@ -298,11 +298,14 @@ fn some_documents(folder: &Path, state: &State) -> Result<usize, RetrievalError>
     }
     let bad: u64 = state.read.files.iter().map(|file| file.bad).sum();
     let accepted = state.read.accepted;
+    let unread = state.read.files.iter().find(|file| file.bytes > 0);
+    let unread =
+        unread.map(|file| format!("nothing in {} can be read as {}", file.name, file.format));
     // The next try reads anew.
     let state = State::new(state.request.clone());
     state::write(folder, STATE, &state)?;
     let why = match (accepted, bad) {
-        (0, 0) => "the files of the corpus are empty".to_owned(),
+        (0, 0) => unread.unwrap_or_else(|| "the files of the corpus are empty".to_owned()),
         (0, _) => format!(
             "{} could not be read, see {}",
             count(usize::try_from(bad).unwrap_or(usize::MAX), "record"),

@@ -17,8 +17,10 @@ use crate::retrieval::index::state::{self, CorpusFacts, CorpusId, STATE, Shard, 
 use crate::retrieval::index::store::Store;
 use crate::retrieval::index::vectors::Rows;
 use crate::retrieval::index::{Input, file_id, stopped};
+use crate::retrieval::mapped::reason;
 use crate::retrieval::retriever::staged;
 use crate::retrieval::{Progress, RetrievalError, npy};
+use crate::source;
 
 /// A bit per document that has its vector; only there while importing.
 const FILLED: &str = "filled.bin";
@@ -55,6 +57,20 @@ impl EmbeddingFile {
             RowIds::Order => "npy by order",
         };
         file_id(&self.path, &name, ids)
+    }
+
+    /// Names of its file and of its list of ids, without folders.
+    pub fn names(&self) -> Vec<String> {
+        let list = match &self.ids {
+            RowIds::List(list) => Some(list),
+            RowIds::File(_) | RowIds::Order => None,
+        };
+        let name = |path: &PathBuf| Some(path.file_name()?.to_string_lossy().into_owned());
+        [Some(&self.path), list]
+            .into_iter()
+            .flatten()
+            .filter_map(name)
+            .collect()
     }
 
     /// Dimensions of its vectors.
@@ -269,10 +285,10 @@ impl Importing<'_> {
                 match ids.len() == vectors.len() {
                     true => Ok(Places::Ids(ids)),
                     false => Err(RetrievalError(format!(
-                        "{shown} holds {} vectors, but {} lists {} ids",
-                        vectors.len(),
+                        "{shown} holds {}, but {} lists {}",
+                        count(vectors.len(), "vector"),
                         list.display(),
-                        ids.len()
+                        count(ids.len(), "id")
                     ))),
                 }
             }
@@ -283,10 +299,13 @@ impl Importing<'_> {
                 refuse_gaps(&shown, std::slice::from_ref(facts))?;
                 if facts.documents != vectors.len() as u64 {
                     return Err(RetrievalError(format!(
-                        "{shown} holds {} vectors, but {} holds {} documents",
-                        vectors.len(),
+                        "{shown} holds {}, but {} holds {}",
+                        count(vectors.len(), "vector"),
                         facts.name,
-                        facts.documents
+                        count(
+                            usize::try_from(facts.documents).unwrap_or(usize::MAX),
+                            "document"
+                        )
                     )));
                 }
                 let first = state.read.files[..*number]
@@ -381,8 +400,15 @@ fn read_ids(path: &Path) -> Result<Vec<String>, RetrievalError> {
         Text(String),
         Number(u64),
     }
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| RetrievalError(format!("{} can't be read: {error}", path.display())))?;
+    let text = source::refuse_special(path)
+        .and_then(|()| std::fs::read_to_string(path))
+        .map_err(|error| {
+            RetrievalError(format!(
+                "{} can't be read: {}",
+                path.display(),
+                reason(&error)
+            ))
+        })?;
     if !text.trim_start().starts_with('[') {
         let lines = text.trim_end().lines().map(|line| line.trim().to_owned());
         return Ok(lines.collect());

@@ -49,6 +49,8 @@ struct Reading<'a> {
     state: &'a mut State,
     store: store::Writer,
     seen: Seen,
+    /// Hashes of ids that are deleted.
+    deleted: Seen,
     /// Hashes of the documents of this folder, in their order.
     own: Vec<u64>,
     seen_file: BufWriter<File>,
@@ -111,6 +113,7 @@ impl<'a> Reading<'a> {
             folder,
             store: store::Writer::open(folder, read.bytes, read.documents)?,
             problems: append_after(&folder.join(PROBLEMS), read.problem_bytes)?,
+            deleted: read.deleted.iter().copied().collect(),
             seen,
             own,
             seen_file,
@@ -175,9 +178,20 @@ impl<'a> Reading<'a> {
         self.state.read.records += 1;
         let document = match record {
             Record::Document(document) => document,
+            Record::Deleted { id, place } => return self.delete(file, &id, place),
             Record::Bad(bad) => return self.bad(&bad),
         };
         let hash = id_hash(&document.id);
+        if self.deleted.contains(&hash) {
+            return self.bad(&BadRecord {
+                file: file.to_owned(),
+                place: format!("record {}", self.state.read.records),
+                sentence: format!(
+                    "the document \"{}\" is deleted by a file that was named before",
+                    short(&document.id)
+                ),
+            });
+        }
         if !self.seen.insert(hash) {
             return self.bad(&BadRecord {
                 file: file.to_owned(),
@@ -195,6 +209,25 @@ impl<'a> Reading<'a> {
         }
         self.state.read.accepted += 1;
         self.state.read.file_documents += 1;
+        Ok(())
+    }
+
+    /// Remembers a deletion; one that comes after its document is only listed, since documents are never taken back.
+    fn delete(&mut self, file: &str, id: &str, place: String) -> io::Result<()> {
+        let hash = id_hash(id);
+        if self.seen.contains(&hash) {
+            return self.bad(&BadRecord {
+                file: file.to_owned(),
+                place,
+                sentence: format!(
+                    "\"{}\" is deleted here, but its document was read before and stays; name this file before that one",
+                    short(id)
+                ),
+            });
+        }
+        if self.deleted.insert(hash) {
+            self.state.read.deleted.push(hash);
+        }
         Ok(())
     }
 

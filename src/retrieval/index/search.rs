@@ -3,6 +3,7 @@
 //! Inner products of one encoder compare across folders. BM25 scores are those of each corpus's own statistics, as
 //! in MedRAG's merged corpora. A hybrid search fuses the merged lists, never fused scores.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -167,8 +168,20 @@ impl IndexSet {
     /// Opens index folders for BM25.
     ///
     /// # Errors
-    /// When one can't be opened.
+    /// When one can't be opened or is named twice, which would give each of its documents twice.
     pub fn open(paths: &[PathBuf]) -> Result<IndexSet, RetrievalError> {
+        let mut seen = HashSet::new();
+        for path in paths {
+            // What is not there is said when it is opened.
+            if let Ok(real) = path.canonicalize()
+                && !seen.insert(real)
+            {
+                return Err(RetrievalError(format!(
+                    "the index {} is named twice; name each index once",
+                    path.display()
+                )));
+            }
+        }
         let folders = paths
             .iter()
             .map(|path| IndexFolder::open(path))
@@ -343,6 +356,22 @@ impl Search for IndexSet {
             recall_at_10: recalls.reduce(f64::min),
             notice: self.notice(),
         }
+    }
+
+    fn holds_any(&self, ids: &HashSet<&str>) -> Option<bool> {
+        let held = |id: &&str| self.folders.iter().any(|f| f.store.position(id).is_some());
+        Some(ids.iter().any(held))
+    }
+
+    fn origin(&self, hit: &Hit) -> Option<String> {
+        let mut position = hit.position;
+        for folder in &self.folders {
+            match position.checked_sub(folder.store.len()) {
+                None => return Some(folder.path.display().to_string()),
+                Some(rest) => position = rest,
+            }
+        }
+        None
     }
 
     fn embeddings(&self, hits: &[Hit]) -> Vec<Option<Vec<f32>>> {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::plain::json_reason;
 use crate::retrieval::RetrievalError;
-use crate::retrieval::mapped::beside;
+use crate::retrieval::mapped::{beside, reason};
 use crate::retrieval::vector::GraphPrecision;
 
 /// Version of the layout of index folders; a newer one is refused.
@@ -171,6 +171,9 @@ pub(super) struct ReadState {
     pub(super) records: u64,
     pub(super) file_documents: u64,
     pub(super) file_bad: u64,
+    /// Hashes of ids that a file says are deleted; documents with them that come later are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) deleted: Vec<u64>,
     /// Documents taken, of all shards.
     pub(super) accepted: u64,
     /// Bytes and documents of this folder's store.
@@ -266,8 +269,9 @@ pub(super) fn read<T: DeserializeOwned>(
         }
         Err(error) => {
             return Err(RetrievalError(format!(
-                "{} can't be read: {error}",
-                path.display()
+                "{} can't be read: {}",
+                path.display(),
+                reason(&error)
             )));
         }
     };

@@ -236,3 +236,106 @@ fn vectors_do_not_depend_on_where_encoding_was_killed() {
         assert!(got == expected, "stopped after {patience} calls");
     }
 }
+
+/// Builds BM25 over these files, in this order.
+fn built_from(home: &Path, files: &[(&str, &str)]) -> Result<(PathBuf, Built), RetrievalError> {
+    let paths: Vec<PathBuf> = files.iter().map(|(name, _)| home.join(name)).collect();
+    for (path, (_, text)) in paths.iter().zip(files) {
+        std::fs::write(path, text).unwrap();
+    }
+    let found = corpus::find(&paths, None)?;
+    let inputs: Vec<Input> = found.files.into_iter().map(Input::File).collect();
+    let out = home.join(format!("index-{}", files[0].0));
+    let built = build(&bm25_build(&out, &inputs, Shard::WHOLE), &mut go)?;
+    Ok((out, built))
+}
+
+#[test]
+fn deleted_citations_are_left_out_where_the_newest_file_is_named_first() {
+    let citation = |pmid: u32, title: &str| {
+        format!(
+            "<PubmedArticle><MedlineCitation><PMID>{pmid}</PMID><Article><ArticleTitle>{title}</ArticleTitle></Article></MedlineCitation></PubmedArticle>"
+        )
+    };
+    let set = |body: String| format!("<PubmedArticleSet>{body}</PubmedArticleSet>");
+    let old = set(citation(1, "first") + &citation(2, "gone") + &citation(3, "third"));
+    let new = set(citation(1, "revised")
+        + "<DeleteCitation><PMID Version=\"1\">2</PMID><PMID Version=\"1\">9</PMID></DeleteCitation>");
+    for (files, ids, title, bad, said) in [
+        (
+            [("new.xml", &*new), ("old.xml", &*old)],
+            vec!["1", "3"],
+            "revised",
+            2,
+            "is deleted by a file",
+        ),
+        (
+            [("old.xml", &*old), ("new.xml", &*new)],
+            vec!["1", "2", "3"],
+            "first",
+            2,
+            "before and stays",
+        ),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let (out, built) = built_from(home.path(), &files).unwrap();
+        let set = IndexSet::open(&[out.clone()]).unwrap();
+        let texts: Vec<Text<'_>> = (0..set.folders()[0].store().len())
+            .map(|at| set.document(at).unwrap())
+            .collect();
+        assert_eq!(texts.iter().map(|text| text.id).collect::<Vec<_>>(), ids);
+        assert_eq!(texts[0].title, title);
+        assert_eq!(built.manifest.bad_records, bad);
+        let problems = std::fs::read_to_string(out.join(PROBLEMS)).unwrap();
+        assert!(problems.contains(said), "{problems}");
+    }
+}
+
+#[test]
+fn files_that_hold_nothing_of_their_format_are_not_called_empty() {
+    let home = tempfile::tempdir().unwrap();
+    let none = built_from(
+        home.path(),
+        &[("a.xml", "<PubmedArticleSet>\n\n</PubmedArticleSet>")],
+    );
+    let message = none.unwrap_err().to_string();
+    assert!(
+        message.contains("nothing in a.xml can be read as pubmed"),
+        "{message}"
+    );
+    let message = built_from(home.path(), &[("b.txt", "")])
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("are empty"), "{message}");
+}
+
+#[test]
+fn hits_say_their_index_and_an_index_is_named_once() {
+    let home = tempfile::tempdir().unwrap();
+    let (one, _) = built_from(home.path(), &[("one.txt", "heart failure")]).unwrap();
+    let (two, _) = built_from(home.path(), &[("two.txt", "heart rate")]).unwrap();
+    let set = IndexSet::open(&[one.clone(), two.clone()]).unwrap();
+    let found = set.search("heart", Method::Bm25, 9).unwrap();
+    let mut origins: Vec<String> = found
+        .hits
+        .iter()
+        .filter_map(|hit| set.origin(hit))
+        .collect();
+    origins.sort();
+    assert_eq!(
+        origins,
+        [one.display().to_string(), two.display().to_string()]
+    );
+    for hit in &found.hits {
+        let place = if hit.id.starts_with("one") {
+            &one
+        } else {
+            &two
+        };
+        assert_eq!(set.origin(hit), Some(place.display().to_string()));
+    }
+    assert_eq!(set.holds_any(&["two_0"].into()), Some(true));
+    assert_eq!(set.holds_any(&["three_0"].into()), Some(false));
+    let twice = IndexSet::open(&[one.clone(), two, home.path().join("./index-one.txt")]);
+    assert!(twice.unwrap_err().to_string().contains("named twice"));
+}

@@ -3,17 +3,25 @@
 //! One segment whose documents are in corpus order: equal scores then come in that order, and a document's number
 //! is its position. Parts of one corpus merged give the scores of an index that was built at once.
 
+use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use tantivy::directory::MmapDirectory;
+use tantivy::directory::error::{
+    DeleteError, LockError, OpenDirectoryError, OpenReadError, OpenWriteError,
+};
+use tantivy::directory::{
+    Directory, DirectoryLock, FileHandle, Lock, MmapDirectory, WatchCallback, WatchHandle, WritePtr,
+};
 use tantivy::indexer::merge_filtered_segments;
-use tantivy::{Index, TantivyDocument};
+use tantivy::{Index, ReloadPolicy, TantivyDocument, TantivyError};
 
 use crate::retrieval::RetrievalError;
 use crate::retrieval::lexical::{
-    Lexical, WRITER_MEMORY, analyser, broken, entry, schema, searcher, tokenizers,
+    Lexical, WRITER_MEMORY, analyser, broken, entry, schema, tokenizers,
 };
+use crate::retrieval::mapped::{as_the_mask_says, reason};
 
 /// Writes an index of documents (title and text) into a folder that is made or empty. `progress` gets the number
 /// of indexed documents and may cancel; what is there then is no index.
@@ -40,7 +48,7 @@ pub fn write_folder<'a>(
         }
     }
     writer.finalize().map_err(broken)?;
-    Ok(())
+    as_the_mask_says(folder).map_err(broken)
 }
 
 /// Merges the indexes of several folders, in this order, into one segment in an empty folder.
@@ -63,7 +71,7 @@ pub fn merge_folders(parts: &[PathBuf], folder: &Path) -> Result<(), RetrievalEr
         directory(folder)?,
     )
     .map_err(broken)?;
-    Ok(())
+    as_the_mask_says(folder).map_err(broken)
 }
 
 fn directory(folder: &Path) -> Result<MmapDirectory, RetrievalError> {
@@ -77,21 +85,118 @@ impl Lexical {
     /// # Errors
     /// When it is not there or damaged.
     pub fn open(folder: &Path) -> Result<Lexical, RetrievalError> {
-        let failed = |error: tantivy::TantivyError| {
-            RetrievalError(format!(
-                "the BM25 index {} can't be opened: {error}; build it again",
-                folder.display()
-            ))
-        };
         let analyser = analyser()?;
-        let mut index = Index::open_in_dir(folder).map_err(failed)?;
+        let failed = |error: TantivyError| why(folder, &error);
+        let directory = MmapDirectory::open(folder).map_err(|error| failed(error.into()))?;
+        let mut index = Index::open(ReadOnly(directory)).map_err(failed)?;
         index.set_tokenizers(tokenizers(analyser.clone()));
         let (_, field) = schema();
+        let reader = index
+            .reader_builder()
+            .reload_policy(ReloadPolicy::Manual)
+            .try_into()
+            .map_err(failed)?;
         Ok(Lexical {
-            searcher: Some(searcher(&index)?),
+            searcher: Some(reader.searcher()),
             analyser,
             field,
         })
+    }
+}
+
+/// Why an index can't be opened, and what to do: what may not be read need not be built again.
+fn why(folder: &Path, error: &TantivyError) -> RetrievalError {
+    let named = |path: &Path| folder.join(path).display().to_string();
+    let damaged =
+        |what: String| RetrievalError(format!("{what}; the index is damaged, build it again"));
+    match error {
+        TantivyError::OpenReadError(OpenReadError::FileDoesNotExist(path)) => {
+            damaged(format!("{} is missing", named(path)))
+        }
+        TantivyError::OpenReadError(OpenReadError::IoError { io_error, filepath })
+            if may_not_be_read(io_error) =>
+        {
+            let (path, why) = (named(filepath), reason(io_error));
+            RetrievalError(format!("{path} can't be read: {why}"))
+        }
+        TantivyError::OpenDirectoryError(OpenDirectoryError::IoError { io_error, .. })
+        | TantivyError::IoError(io_error)
+            if may_not_be_read(io_error) =>
+        {
+            let (path, why) = (folder.display(), reason(io_error));
+            RetrievalError(format!("{path} can't be read: {why}"))
+        }
+        TantivyError::OpenReadError(OpenReadError::IoError { filepath, .. }) => {
+            damaged(format!("{} is cut off or changed", named(filepath)))
+        }
+        TantivyError::OpenDirectoryError(_) => {
+            damaged(format!("the folder {} is missing", folder.display()))
+        }
+        TantivyError::OpenReadError(OpenReadError::IncompatibleIndex(_))
+        | TantivyError::IncompatibleIndex(_) => RetrievalError(format!(
+            "the BM25 index {} was written by another version of this program, build it again",
+            folder.display()
+        )),
+        _ => damaged(format!(
+            "a file of the BM25 index {} is cut off or changed",
+            folder.display()
+        )),
+    }
+}
+
+fn may_not_be_read(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
+}
+
+/// A finished index, which nobody changes: no locks are taken, so that it opens where nothing can be written.
+#[derive(Debug, Clone)]
+struct ReadOnly(MmapDirectory);
+
+fn refused() -> Arc<io::Error> {
+    Arc::new(io::ErrorKind::ReadOnlyFilesystem.into())
+}
+
+impl Directory for ReadOnly {
+    fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        self.0.get_file_handle(path)
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
+        self.0.exists(path)
+    }
+
+    fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
+        self.0.atomic_read(path)
+    }
+
+    fn delete(&self, path: &Path) -> Result<(), DeleteError> {
+        Err(DeleteError::IoError {
+            io_error: refused(),
+            filepath: path.to_path_buf(),
+        })
+    }
+
+    fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
+        Err(OpenWriteError::IoError {
+            io_error: refused(),
+            filepath: path.to_path_buf(),
+        })
+    }
+
+    fn atomic_write(&self, _: &Path, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn acquire_lock(&self, _: &Lock) -> Result<DirectoryLock, LockError> {
+        Ok(DirectoryLock::from(Box::new(())))
+    }
+
+    fn watch(&self, _: WatchCallback) -> tantivy::Result<WatchHandle> {
+        Ok(WatchHandle::empty())
     }
 }
 
@@ -147,6 +252,87 @@ mod tests {
                 whole.search(query, 50).unwrap()
             );
         }
+    }
+
+    fn one_document(folder: &Path) {
+        write_folder(folder, [("heart", "failure")].into_iter(), &mut go).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_index_is_for_all_and_opens_where_nothing_can_be_written() {
+        use std::os::unix::fs::PermissionsExt;
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("bm25");
+        one_document(&folder);
+        let plain = home.path().join("plain");
+        std::fs::write(&plain, "").unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode();
+        let mut locks = 0;
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            assert_eq!(mode(&path), mode(&plain), "{}", path.display());
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "lock")
+            {
+                std::fs::remove_file(&path).unwrap();
+                locks += 1;
+            }
+        }
+        let opened = Lexical::open(&folder).unwrap();
+        assert_eq!(opened.search("heart", 3).unwrap().len(), 1);
+        let left = std::fs::read_dir(&folder).unwrap().count();
+        one_document(&home.path().join("other"));
+        let all = std::fs::read_dir(home.path().join("other"))
+            .unwrap()
+            .count();
+        assert_eq!(left + locks, all, "opening made a file");
+    }
+
+    #[test]
+    fn damage_is_said_in_words_for_every_file() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("bm25");
+        one_document(&folder);
+        let names: Vec<PathBuf> = std::fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| !path.extension().is_some_and(|e| e == "lock"))
+            .collect();
+        assert!(names.len() > 4);
+        for path in names {
+            let whole = std::fs::read(&path).unwrap();
+            for damaged in [
+                Vec::new(),
+                whole[..whole.len() / 2].to_vec(),
+                vec![7; whole.len()],
+            ] {
+                std::fs::write(&path, &damaged).unwrap();
+                let result = Lexical::open(&folder);
+                let Err(error) = result else {
+                    continue;
+                };
+                let message = error.to_string();
+                assert!(message.contains("build it again"), "{message}");
+                for debug in ["Error", "Some(", "\\\"", "FileDoes", "{", "IoError"] {
+                    assert!(!message.contains(debug), "{}: {message}", path.display());
+                }
+            }
+            std::fs::write(&path, whole).unwrap();
+        }
+        assert!(Lexical::open(&folder).is_ok());
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "term")
+            {
+                std::fs::remove_file(path).unwrap();
+            }
+        }
+        let message = Lexical::open(&folder).unwrap_err().to_string();
+        assert!(message.contains("is missing"), "{message}");
     }
 
     #[test]

@@ -36,9 +36,12 @@ pub struct Address {
 }
 
 impl Address {
-    /// Whether a text names a remote collection, rather than a folder.
+    /// Whether a text names something on a server, rather than a folder: it begins with a scheme, known or not.
     pub fn is_remote(text: &str) -> bool {
-        text.starts_with(PLAIN) || text.starts_with(TLS)
+        text.split_once("://").is_some_and(|(scheme, _)| {
+            let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+            !scheme.is_empty() && scheme.chars().all(fits)
+        })
     }
 
     /// Reads an address.
@@ -47,13 +50,15 @@ impl Address {
     /// One sentence that names the part that is wrong. A user or password in the address is refused, since
     /// addresses are shown and stored.
     pub fn parse(text: &str) -> Result<Address, RetrievalError> {
-        let (tls, rest) = match (text.strip_prefix(TLS), text.strip_prefix(PLAIN)) {
+        let (tls, rest) = match (after(text, TLS), after(text, PLAIN)) {
             (Some(rest), _) => (true, rest),
             (_, Some(rest)) => (false, rest),
             _ => {
+                // Not quoted where it may hold a password.
+                let shown = if text.contains('@') { "this" } else { text };
                 return Err(RetrievalError(format!(
                     "\"{}\" is no address of a remote index: expected {PLAIN}HOST:PORT/COLLECTION or {TLS}HOST:PORT/COLLECTION",
-                    short(text)
+                    short(shown)
                 )));
             }
         };
@@ -104,6 +109,12 @@ impl fmt::Display for Address {
         }
         f.write_str(&self.collection)
     }
+}
+
+/// What follows a scheme, which may be in capitals.
+fn after<'a>(text: &'a str, scheme: &str) -> Option<&'a str> {
+    let (start, rest) = text.split_at_checked(scheme.len())?;
+    start.eq_ignore_ascii_case(scheme).then_some(rest)
 }
 
 fn server_of(text: &str) -> Result<(String, u16), RetrievalError> {
@@ -249,6 +260,19 @@ mod tests {
         ] {
             assert!(why(text).contains(part), "{text}: {}", why(text));
         }
+    }
+
+    #[test]
+    fn schemes_may_be_in_capitals_and_other_ones_are_no_folders() {
+        let address = Address::parse("MILVUS+TLS://h/c").unwrap();
+        assert_eq!((address.tls, address.host.as_str()), (true, "h"));
+        for text in ["MILVUS://h/c", "http://h/c", "milvus+tls://h/c"] {
+            assert!(Address::is_remote(text), "{text}");
+        }
+        for text in ["index", "./a b://c", "://x", "C:/index"] {
+            assert!(!Address::is_remote(text), "{text}");
+        }
+        assert!(!why("http://root:geheim123@h/c").contains("geheim"));
     }
 
     #[test]

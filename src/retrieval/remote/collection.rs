@@ -44,6 +44,11 @@ impl Collection {
         format!("the remote index {}", self.address)
     }
 
+    /// Where it lies.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
     /// The record of the collection; `None` where there is no collection.
     ///
     /// # Errors

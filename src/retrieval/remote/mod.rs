@@ -177,6 +177,10 @@ impl Search for Remote {
             .collect()
     }
 
+    fn origin(&self, _hit: &Hit) -> Option<String> {
+        Some(self.collection.address().to_string())
+    }
+
     fn embeddings(&self, hits: &[Hit]) -> Vec<Option<Vec<f32>>> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         hits.iter()

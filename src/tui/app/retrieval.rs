@@ -158,6 +158,8 @@ pub struct RetrievalState {
     pub map: Option<Map>,
     /// How well each list found the question's signal documents.
     pub measures: [Option<MeasuresAt>; 3],
+    /// Nothing is measured, since the index holds none of the question's signal documents.
+    pub absent: bool,
     /// For each list and hit: whether it is signal for the question one came from.
     pub signal: [Vec<bool>; 3],
     /// Something about the index that must be known.

@@ -214,6 +214,7 @@ fn news(results: SearchResults) -> Message {
             signal,
             recall: results.recall_vs_exact,
             measures,
+            absent: results.absent,
             map: results.map,
         }),
     }

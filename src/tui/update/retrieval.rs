@@ -80,6 +80,7 @@ fn search(app: &mut App) -> Vec<Effect> {
     retrieval.lists = [None, None, None];
     retrieval.recall = None;
     retrieval.measures = [None; 3];
+    retrieval.absent = false;
     retrieval.map = None;
     retrieval.selected = [0; 3];
     retrieval.top = [0; 3];
@@ -205,6 +206,17 @@ pub(super) fn on_index(app: &mut App, ticket: Ticket, event: IndexEvent) -> Vec<
     Vec::new()
 }
 
+/// Whether the lists answer the words of the question that one came from.
+fn asks_question(app: &App) -> bool {
+    let Some(data) = app.data() else {
+        return false;
+    };
+    data.questions
+        .iter()
+        .find(|question| app.retrieval.question.as_ref() == Some(&question.id))
+        .is_some_and(|question| Input::new(&question.text).text().trim() == app.retrieval.asked)
+}
+
 pub(super) fn on_search(app: &mut App, ticket: Ticket, news: SearchNews) {
     if app.retrieval.asking != Some(ticket) {
         return;
@@ -213,7 +225,13 @@ pub(super) fn on_search(app: &mut App, ticket: Ticket, news: SearchNews) {
     app.retrieval.lists = news.lists;
     app.retrieval.signal = news.signal;
     app.retrieval.recall = news.recall;
-    app.retrieval.measures = news.measures;
+    // Figures are about the question: a query that was edited to something else looks for something else.
+    let asks_question = asks_question(app);
+    app.retrieval.measures = match asks_question {
+        true => news.measures,
+        false => [None; 3],
+    };
+    app.retrieval.absent = asks_question && news.absent;
     app.retrieval.map = news.map;
     // Without an encoder only one list has hits: that is the one to read.
     let focus = app.retrieval.focus;

@@ -479,12 +479,22 @@ fn hits(app: &App, list: usize, area: Rect, buffer: &mut Buffer) {
 
 /// How well the list found the question's signal documents, on the lower border.
 fn measures(app: &App, list: usize, area: Rect, buffer: &mut Buffer) {
-    let Some(Some(measures)) = app.retrieval.measures.get(list) else {
-        return;
-    };
     if area.width < 6 || area.height < 2 {
         return;
     }
+    let shown = matches!(app.retrieval.lists.get(list), Some(Some(Ok(_))));
+    if app.retrieval.absent && shown {
+        let forms = [
+            " no figures: the question's documents are not in this index ",
+            " its documents: not in this index ",
+            " not in this index ",
+        ];
+        let text = fitting(forms, usize::from(area.width - 4));
+        return lower(app, area, text, Tone::Warning, buffer);
+    }
+    let Some(Some(measures)) = app.retrieval.measures.get(list) else {
+        return;
+    };
     let (ndcg, recall) = (measures.ndcg, measures.recall);
     let (rank, at) = (measures.reciprocal_rank, measures.at);
     let text = fitting(
@@ -495,7 +505,12 @@ fn measures(app: &App, list: usize, area: Rect, buffer: &mut Buffer) {
         ],
         usize::from(area.width - 4),
     );
-    let line = Line::from(span(&app.theme, text, Tone::Text));
+    lower(app, area, text, Tone::Text, buffer);
+}
+
+/// A text on the lower border.
+fn lower(app: &App, area: Rect, text: String, tone: Tone, buffer: &mut Buffer) {
+    let line = Line::from(span(&app.theme, text, tone));
     put(buffer, area.x + 2, area.bottom() - 1, &line, area.width - 4);
 }
 
