@@ -279,7 +279,7 @@ fn deleted_citations_are_left_out_where_the_newest_file_is_named_first() {
     ] {
         let home = tempfile::tempdir().unwrap();
         let (out, built) = built_from(home.path(), &files).unwrap();
-        let set = IndexSet::open(&[out.clone()]).unwrap();
+        let set = IndexSet::open(std::slice::from_ref(&out)).unwrap();
         let texts: Vec<Text<'_>> = (0..set.folders()[0].store().len())
             .map(|at| set.document(at).unwrap())
             .collect();

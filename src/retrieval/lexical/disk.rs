@@ -298,7 +298,7 @@ mod tests {
         let names: Vec<PathBuf> = std::fs::read_dir(&folder)
             .unwrap()
             .map(|entry| entry.unwrap().path())
-            .filter(|path| !path.extension().is_some_and(|e| e == "lock"))
+            .filter(|path| path.extension().is_none_or(|e| e != "lock"))
             .collect();
         assert!(names.len() > 4);
         for path in names {
