@@ -145,6 +145,7 @@ fn pubmed_citations() {
             document("102", "Über das Herz", "Auf Deutsch."),
             document("105", "Signs p < 0.01 unescaped", ""),
             document("106", "Acne", "Skin."),
+            document("107", "deleted", ""),
         ]
     );
     let said: Vec<&str> = bad.iter().map(|bad| bad.sentence.as_str()).collect();
