@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::data::store::{RECORD_VERSION, ReplyRecord};
 use crate::domain::plain::json_reason;
 
-/// A real run of the demo model over four questions of the sample benchmark; `sample-data/README.md` says how
+/// Real replies of the demo model to questions of the sample benchmark; `sample-data/README.md` says how
 /// it was made.
 const SAMPLE_RUN: &[u8] = include_bytes!("../../sample-data/recorded.jsonl.gz");
 
