@@ -69,8 +69,8 @@ use_wheels() {
   return 0
 }
 
-# llama.cpp reads prompts several times faster with the vector instructions of this machine's processor, which a build
-# for all processors must do without. Nothing else needs it: our own loops choose at run time.
+# llama.cpp reads prompts faster with the vector instructions of this machine's processor, which a build for all
+# processors must do without. Nothing else needs it: our own loops choose at run time.
 for_this_processor() {
   [ -z "${MEDRGB_PORTABLE:-}" ] || return 0
   local flag
