@@ -8,6 +8,7 @@ use crate::cli::Failure;
 use crate::config::{Config, HOTTEST, Paths};
 use crate::domain::annotation::annotator_name;
 use crate::domain::plain::plain;
+use crate::domain::text::line_at;
 
 /// File name of the user's settings in the configuration folder.
 pub const USER_FILE: &str = "config.toml";
@@ -264,9 +265,7 @@ fn check(config: &Config, origins: &BTreeMap<String, String>) -> Result<(), Fail
 
 /// One sentence for a TOML error: file, line, what is wrong, the nearest valid name.
 fn explain(file: &Path, text: &str, error: &toml::de::Error) -> String {
-    let line = error.span().map_or(1, |span| {
-        text[..span.start.min(text.len())].matches('\n').count() + 1
-    });
+    let line = error.span().map_or(1, |span| line_at(text, span.start));
     let message = plain(&error.message().trim().replace('\n', "; "));
     let hint = nearest_in(&message)
         .map(|name| format!("; did you mean `{name}`?"))

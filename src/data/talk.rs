@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::domain::context::{Condition, MAX_DOCS, Mode, Scenario, SourceFilter};
 use crate::domain::plain::plain;
-use crate::domain::text::{clean, collapse};
+use crate::domain::text::{line_at, one_line};
 
 /// What of an instance is on screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -147,7 +147,7 @@ pub fn demo() -> Result<Script, String> {
 /// # Errors
 /// One sentence with the line of the first mistake.
 pub fn parse(text: &str, origin: &str) -> Result<Script, String> {
-    let line = |at: Range<usize>| text[..at.start.min(text.len())].matches('\n').count() + 1;
+    let line = |at: Range<usize>| line_at(text, at.start);
     let file: ScriptFile = toml::from_str(text).map_err(|error| {
         let message = plain(error.message()).replace('\n', " ");
         let at = error.span().map_or(1, line);
@@ -244,10 +244,6 @@ fn complete(step: StepFile, before: Option<&Step>, line: usize) -> Result<Step, 
         hold,
         line,
     })
-}
-
-fn one_line(text: &str) -> String {
-    collapse(&clean(text))
 }
 
 #[cfg(test)]

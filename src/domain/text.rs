@@ -116,6 +116,16 @@ pub fn fault_of_name(name: &str) -> Option<&'static str> {
     }
 }
 
+/// Text from outside that stays on its line and drives no terminal.
+pub fn one_line(text: &str) -> String {
+    collapse(&clean(text))
+}
+
+/// The line, counted from 1, on which the byte at `at` of a text stands.
+pub fn line_at(text: &str, at: usize) -> usize {
+    text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1
+}
+
 /// White space collapsed to single spaces, ends trimmed.
 pub fn collapse(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")

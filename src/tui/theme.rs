@@ -6,7 +6,7 @@ use std::path::Path;
 use ratatui::style::{Color, Modifier, Style};
 use serde::Deserialize;
 
-use crate::domain::text::short;
+use crate::domain::text::{line_at, short};
 
 /// What a piece of text means; the theme decides how it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -232,16 +232,12 @@ fn source(name: &str, folder: Option<&Path>) -> Result<(String, String), ThemeEr
 
 fn parse(origin: &str, text: &str) -> Result<File, ThemeError> {
     toml::from_str(text).map_err(|error| {
-        let line = error.span().map_or(1, |span| line_of(text, span.start));
+        let line = error.span().map_or(1, |span| line_at(text, span.start));
         ThemeError(format!(
             "{origin}, line {line}: {}",
             error.message().trim().replace('\n', " ")
         ))
     })
-}
-
-fn line_of(text: &str, at: usize) -> usize {
-    text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1
 }
 
 fn build(
@@ -289,7 +285,7 @@ fn build(
 }
 
 fn at(origin: &str, text: &str, start: usize, wrong: &str) -> ThemeError {
-    ThemeError(format!("{origin}, line {}: {wrong}", line_of(text, start)))
+    ThemeError(format!("{origin}, line {}: {wrong}", line_at(text, start)))
 }
 
 fn look_style(

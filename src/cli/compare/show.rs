@@ -10,7 +10,7 @@ use crate::domain::compare::{Cell, Comparison, LeftOut, McNemar, MetricCompariso
 use crate::domain::context::{Mode, Scenario, SourceFilter};
 use crate::domain::score::Metric;
 use crate::domain::stats::Resampling;
-use crate::domain::text::{clean, collapse, count};
+use crate::domain::text::{count, one_line};
 use crate::engine::compare::Aligned;
 
 /// What is below every comparison.
@@ -60,9 +60,9 @@ impl Shown<'_> {
         for (letter, side, records) in
             [("A", self.a, self.records.0), ("B", self.b, self.records.1)]
         {
-            let _ = writeln!(out, "{letter}  {}, {records} records", plain(&side.name));
+            let _ = writeln!(out, "{letter}  {}, {records} records", one_line(&side.name));
             for model in &side.view.models {
-                let _ = writeln!(out, "   {}", plain(model));
+                let _ = writeln!(out, "   {}", one_line(model));
             }
         }
         let comparison = self.comparison;
@@ -111,7 +111,7 @@ impl Shown<'_> {
                 ));
             }
             for caution in &side.view.cautions {
-                notes.push(format!("caution: {letter}: {}", plain(caution)));
+                notes.push(format!("caution: {letter}: {}", one_line(caution)));
             }
         }
         let Aligned { same, different } = self.aligned;
@@ -149,11 +149,6 @@ fn side_json(side: &Side, records: usize) -> Value {
         "records": records,
         "broken": side.view.broken,
     })
-}
-
-/// A name of the user's on one line.
-fn plain(name: &str) -> String {
-    collapse(&clean(name))
 }
 
 fn pairs(pairs: usize, questions: usize) -> String {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Finding;
 use crate::domain::probe::{Citation, Citations, Quote, Stance, Support, Trace, reasons};
-use crate::domain::text::{clean, collapse, count, shortened};
+use crate::domain::text::{clean, count, one_line, shortened};
 use crate::engine::instance::Instance;
 use crate::engine::probe::{Asked, Probed};
 
@@ -50,10 +50,10 @@ impl Shown<'_> {
     /// The text.
     pub(super) fn text(&self) -> String {
         let question = &self.place.question;
-        let mut out = format!("{}: {}\n", plain(&question.id), plain(&question.text));
+        let mut out = format!("{}: {}\n", one_line(&question.id), one_line(&question.text));
         let context = &self.probed.base.context;
         for document in &context.documents {
-            let title = plain(&document.title);
+            let title = one_line(&document.title);
             let role = format!("{:?}", document.role).to_lowercase();
             let _ = writeln!(
                 out,
@@ -86,7 +86,7 @@ impl Shown<'_> {
                 .iter()
                 .filter(|_| flips || one.name.is_none())
             {
-                let _ = writeln!(out, "{:width$}    {}", "", plain(reason));
+                let _ = writeln!(out, "{:width$}    {}", "", one_line(reason));
             }
         }
         let _ = writeln!(out, "\n{}", self.probed.verdict.sentence);
@@ -204,11 +204,11 @@ pub(super) fn findings_text(findings: &[Finding]) -> String {
         let _ = writeln!(
             out,
             "{}  {} n={} p={}  {}",
-            plain(&record.question.id),
+            one_line(&record.question.id),
             record.condition.scenario,
             record.condition.docs,
             record.condition.p,
-            plain(&record.model_name)
+            one_line(&record.model_name)
         );
         let reasoning = record
             .parsed
@@ -265,8 +265,8 @@ fn write_trace(out: &mut String, trace: &Trace, reasoning: &str) {
             out,
             "  {}: planted \"{}\" (true: \"{}\"): {}",
             one.label,
-            plain(planted),
-            plain(truth),
+            one_line(planted),
+            one_line(truth),
             one.stance.describe()
         );
         for at in &one.sub_answers {
@@ -298,7 +298,7 @@ fn write_citation(out: &mut String, number: usize, one: &Citation) {
     let given = one.answer.as_deref().unwrap_or("(skipped)");
     let cited = match (&one.cited, &one.unknown_name) {
         (Some(label), _) => label.clone(),
-        (None, Some(name)) => format!("\"{}\" (no such document)", shortened(&plain(name), 24)),
+        (None, Some(name)) => format!("\"{}\" (no such document)", shortened(&one_line(name), 24)),
         (None, None) => "nothing".to_owned(),
     };
     let right = match one.cited.as_deref() == Some(one.expected.as_str()) {
@@ -308,7 +308,7 @@ fn write_citation(out: &mut String, number: usize, one: &Citation) {
     let _ = writeln!(
         out,
         "  {number}. \"{}\" cites {cited}{right}: {}{}",
-        shortened(&plain(given), 48),
+        shortened(&one_line(given), 48),
         one.support.describe(),
         among(&one.contained_in, one.support)
     );
@@ -322,7 +322,7 @@ fn write_quote(out: &mut String, quote: &Quote) {
     let _ = writeln!(
         out,
         "  quoted \"{}\" cites {cited}: {}{}",
-        shortened(&plain(&quote.text), 48),
+        shortened(&one_line(&quote.text), 48),
         quote.support.describe(),
         among(&quote.contained_in, quote.support)
     );
@@ -346,7 +346,7 @@ fn excerpt(text: &str, start: usize, end: usize) -> String {
         "{}{}>{}<{}{}",
         dots(before.len() < start),
         plain_edges(&before),
-        plain(&text[start..end]),
+        one_line(&text[start..end]),
         plain_edges(&after),
         dots(after.len() < text.len() - end)
     )
@@ -355,8 +355,4 @@ fn excerpt(text: &str, start: usize, end: usize) -> String {
 /// On one line without control characters; spaces at the ends stay.
 fn plain_edges(text: &str) -> String {
     clean(text).replace(['\n', '\t'], " ")
-}
-
-fn plain(text: &str) -> String {
-    collapse(&clean(text))
 }

@@ -10,6 +10,7 @@ use crate::cli::Failure;
 use crate::cli::ask::run_name;
 use crate::domain::context::{Mode, Scenario, SourceFilter};
 use crate::domain::plain::plain;
+use crate::domain::text::line_at;
 
 /// Every key is a flag of `medrgb sweep`.
 #[derive(Debug, Default, Deserialize)]
@@ -146,9 +147,7 @@ fn read(path: &Path) -> Result<PlanFile, Failure> {
         ))
     })?;
     toml::from_str(&text).map_err(|error| {
-        let line = error.span().map_or(1, |span| {
-            text[..span.start.min(text.len())].matches('\n').count() + 1
-        });
+        let line = error.span().map_or(1, |span| line_at(&text, span.start));
         let message = plain(error.message()).replace('\n', " ");
         Failure::Usage(format!("{} line {line}: {message}", path.display()))
     })

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::domain::plain::plain;
-use crate::domain::text::{clean, collapse, short};
+use crate::domain::text::{clean, collapse, line_at, short};
 
 /// The taxonomy that comes with the program.
 const BUILT_IN: &str = include_str!("../../../assets/taxonomy.toml");
@@ -74,7 +74,7 @@ impl Taxonomy {
     /// # Errors
     /// One sentence: file, line, what is wrong and what was expected.
     pub fn parse(origin: &str, text: &str) -> Result<Taxonomy, String> {
-        let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
+        let line = |at: usize| line_at(text, at);
         let file: File = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(1, |span| line(span.start));
             let message = plain(&error.message().trim().replace('\n', "; "));

@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::domain::report::grid::{self, Line};
 use crate::domain::report::reliability::{self, Sheet};
 use crate::domain::report::{Calibration, NoteRow, OutcomeRow, Panel, Report, plain};
-use crate::domain::text::clean;
+pub(super) use crate::domain::text::one_line;
 
 /// Width of the column of names.
 const NAMES: usize = 16;
@@ -260,11 +260,6 @@ pub(super) fn outcome_subject(row: &OutcomeRow) -> String {
         parts.push("independent draws".to_owned());
     }
     parts.join(", ")
-}
-
-/// Text that stays on its line and drives no terminal.
-pub(super) fn one_line(text: &str) -> String {
-    crate::domain::text::collapse(&clean(text))
 }
 
 fn right(text: &str, width: usize) -> String {

@@ -4,12 +4,7 @@ use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::domain::text::{clean, collapse};
-
-/// Text from outside on one line: cleaned, white space collapsed.
-pub fn one_line(text: &str) -> String {
-    collapse(&clean(text))
-}
+pub use crate::domain::text::one_line;
 
 /// At most `width` columns of a text, ended by `…` where it was cut.
 pub fn cut(text: &str, width: usize) -> String {
