@@ -14,6 +14,7 @@ use crate::tui::app::facet::FacetValue;
 use crate::tui::app::find::FindState;
 use crate::tui::app::input::Input;
 use crate::tui::app::instance::InstanceState;
+use crate::tui::app::pieces::{Destination, Piece};
 use crate::tui::app::probe::ProbeState;
 use crate::tui::app::reply::Replies;
 use crate::tui::app::retrieval::{IndexState, RetrievalState};
@@ -32,6 +33,7 @@ pub mod find;
 pub mod input;
 pub mod instance;
 pub mod loaded;
+pub mod pieces;
 pub mod plan;
 pub mod probe;
 pub mod reached;
@@ -154,6 +156,15 @@ pub enum Overlay {
         /// The values with their counts.
         values: Vec<FacetValue>,
     },
+    /// What of the screen can be copied, or opened in a pager.
+    Pieces {
+        /// Chosen row.
+        selected: usize,
+        /// Where it goes.
+        to: Destination,
+        /// The pieces.
+        pieces: Vec<Piece>,
+    },
 }
 
 impl Overlay {
@@ -164,7 +175,10 @@ impl Overlay {
             | Overlay::Problems { scroll }
             | Overlay::Prompt { scroll }
             | Overlay::Why { scroll } => Some(*scroll),
-            Overlay::Palette { .. } | Overlay::Runs { .. } | Overlay::Facets { .. } => None,
+            Overlay::Palette { .. }
+            | Overlay::Runs { .. }
+            | Overlay::Facets { .. }
+            | Overlay::Pieces { .. } => None,
         }
     }
 
@@ -175,7 +189,10 @@ impl Overlay {
             | Overlay::Problems { scroll }
             | Overlay::Prompt { scroll }
             | Overlay::Why { scroll } => Some(scroll),
-            Overlay::Palette { .. } | Overlay::Runs { .. } | Overlay::Facets { .. } => None,
+            Overlay::Palette { .. }
+            | Overlay::Runs { .. }
+            | Overlay::Facets { .. }
+            | Overlay::Pieces { .. } => None,
         }
     }
 }

@@ -21,6 +21,7 @@ use crate::tui::app::Ticket;
 use crate::tui::app::compare::Contender;
 use crate::tui::app::plan::SweepRequest;
 use crate::tui::app::reply::Verdict;
+use crate::tui::editor::Outside;
 use crate::tui::effects::annotate::Task;
 use crate::tui::message::{Message, ReplyEvent};
 use crate::tui::{Setup, Source};
@@ -201,6 +202,8 @@ pub enum Effect {
     Highlight(String),
     /// Copy to the terminal's clipboard (done by the loop).
     Copy(String),
+    /// Show or change a text in a program of the user's (done by the loop).
+    OpenOutside(Box<Outside>),
     /// Play recorded replies at this speed.
     Pace(f64),
     /// Capture the mouse or let it go (done by the loop).
@@ -420,7 +423,11 @@ impl Effects {
                     job.send(Message::Highlighted { raw, pieces });
                 });
             }
-            Effect::Copy(_) | Effect::Mouse(_) | Effect::Suspend | Effect::Redraw => {}
+            Effect::Copy(_)
+            | Effect::OpenOutside(_)
+            | Effect::Mouse(_)
+            | Effect::Suspend
+            | Effect::Redraw => {}
         }
     }
 

@@ -23,6 +23,7 @@ use crate::tui::app::probe::Probed;
 use crate::tui::app::reply::Verdict;
 use crate::tui::app::retrieval::{EncoderName, Hits};
 use crate::tui::app::sweep::{SweepEnd, SweepProgress};
+use crate::tui::editor::Purpose;
 use crate::tui::theme::Tone;
 
 /// Everything that can happen.
@@ -165,6 +166,13 @@ pub enum Message {
         ticket: Ticket,
         /// What happened.
         event: ProbeEvent,
+    },
+    /// A program of the user's has ended: the text where it was changed, or one sentence.
+    CameBack {
+        /// What it was for.
+        purpose: Purpose,
+        /// What came of it.
+        result: Result<Option<String>, String>,
     },
     /// Something to show at the bottom.
     Complaint(String),

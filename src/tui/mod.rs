@@ -17,6 +17,7 @@ use crate::tui::theme::ColorDepth;
 
 pub mod app;
 pub mod command;
+pub mod editor;
 pub mod effects;
 pub mod keymap;
 pub mod message;

@@ -113,6 +113,20 @@ impl Screen {
         backend.flush()
     }
 
+    /// Gives the terminal to another program, until [`Screen::retake`].
+    pub fn lend(&mut self) {
+        give_back();
+    }
+
+    /// Takes the terminal again after another program had it.
+    ///
+    /// # Errors
+    /// Where the terminal is gone.
+    pub fn retake(&mut self, mouse: bool) -> io::Result<()> {
+        take(mouse)?;
+        self.forget()
+    }
+
     /// Stops the program as a shell expects it, and takes the terminal again when it goes on.
     ///
     /// # Errors
@@ -120,8 +134,7 @@ impl Screen {
     pub fn suspend(&mut self, mouse: bool) -> io::Result<()> {
         give_back();
         stop_process_group();
-        take(mouse)?;
-        self.forget()
+        self.retake(mouse)
     }
 }
 
@@ -239,17 +252,19 @@ pub fn light_background(variable: impl Fn(&str) -> Option<String>) -> bool {
         .is_some_and(|background| background == 7 || background == 15)
 }
 
+/// Stops this program and those beside it, until the shell lets them go on.
 #[cfg(unix)]
 #[allow(unsafe_code)]
-fn stop_process_group() {
+pub fn stop_process_group() {
     // SAFETY: kill has no memory preconditions; 0 is our own process group, as the shell's Ctrl-Z does.
     unsafe {
         libc::kill(0, libc::SIGSTOP);
     }
 }
 
+/// Elsewhere nothing is stopped.
 #[cfg(not(unix))]
-fn stop_process_group() {}
+pub fn stop_process_group() {}
 
 /// How long the loop has to end by itself after the terminal has hung up: longer than it waits for a reply to
 /// be stored.

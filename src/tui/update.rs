@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
 
+use crate::tui::app::pieces::Destination;
 use crate::tui::app::{App, DatasetState, ModelState, Overlay, Screen};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
@@ -17,7 +18,9 @@ mod compare;
 mod facet;
 mod find;
 mod instance;
+mod outside;
 mod overlay;
+mod pieces;
 mod probe;
 mod queue;
 mod reply;
@@ -130,6 +133,7 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
             probe::on_event(app, ticket, event);
             Vec::new()
         }
+        Message::CameBack { purpose, result } => outside::on_back(app, purpose, result),
         Message::Complaint(text) => {
             app.complain(text);
             Vec::new()
@@ -239,6 +243,8 @@ pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         Command::Probe => probe::open(app),
         Command::FindText => find::open(app),
         Command::Talk => talk::resume(app),
+        Command::Copy => pieces::open(app, Destination::Clipboard),
+        Command::View => pieces::open(app, Destination::Pager),
         _ => match app.screen {
             Screen::Browse => browse::run(app, command),
             Screen::Instance => instance::run(app, command),

@@ -78,7 +78,6 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         }
         Command::Ask => return reply::ask(app),
         Command::Stop => return reply::stop(app),
-        Command::Copy => return reply::copy(app),
         Command::Annotate => return queue::enter(app),
         Command::Back => {
             if state.zoom {
