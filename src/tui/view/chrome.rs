@@ -156,7 +156,7 @@ pub(super) fn footer(app: &App, area: Rect, buffer: &mut Buffer) {
         ),
         Some(Overlay::Pieces { .. }) => fixed(
             theme,
-            &["a letter takes it", "enter the chosen one", "esc close"],
+            &["letter takes its row", "enter the chosen one", "esc close"],
         ),
         Some(_) => fixed(theme, &["j k scroll", "space page", "esc close"]),
         None if app.screen == Screen::Browse && app.browse.typing => fixed(
