@@ -9,6 +9,7 @@ use crate::domain::prompt::Templates;
 use crate::model::{BackendKind, ModelIdentity};
 use crate::tui::app::annotate::{Annotate, RunUse};
 use crate::tui::app::browse::Browse;
+use crate::tui::app::comeback::Comeback;
 use crate::tui::app::compare::CompareState;
 use crate::tui::app::facet::FacetValue;
 use crate::tui::app::find::FindState;
@@ -26,6 +27,7 @@ use crate::tui::widgets::text::WrapCache;
 
 pub mod annotate;
 pub mod browse;
+pub mod comeback;
 pub mod compare;
 pub mod curves;
 pub mod facet;
@@ -254,6 +256,8 @@ pub struct App {
     pub annotate: Annotate,
     /// Full-text search.
     pub find: FindState,
+    /// What is remembered from one start to the next.
+    pub comeback: Comeback,
     /// The talk that is given, if the program was started for one.
     pub talk: Option<Talk>,
     /// Keys.
@@ -298,6 +302,7 @@ impl App {
             leaving: false,
             annotate: Annotate::default(),
             find: FindState::default(),
+            comeback: Comeback::default(),
             talk: None,
             keymap,
             theme: Rc::new(theme),

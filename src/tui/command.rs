@@ -63,6 +63,7 @@ pub enum Command {
     NextCondition,
     ProbeRun,
     ProbeStop,
+    Fresh,
     Talk,
     TalkNext,
     TalkBack,
@@ -844,6 +845,14 @@ pub const COMMANDS: &[CommandInfo] = &[
         ALL,
         "",
         "to the end",
+    ),
+    row(
+        Command::Fresh,
+        "fresh",
+        &["F"],
+        ALL,
+        "",
+        "start afresh: no filter, no open question, the list of questions",
     ),
     row(
         Command::Palette,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::data::dataset::Dataset;
+use crate::data::session::Session;
 use crate::data::store::{ReplyRecord, RunSummary};
 use crate::domain::annotation::Part;
 use crate::domain::ranking::MeasuresAt;
@@ -43,6 +44,10 @@ pub enum Message {
     Tick,
     /// The dataset was read, or could not be.
     Dataset(Result<Arc<Dataset>, String>),
+    /// Where one was the last time was read: before the dataset, or not at all.
+    Session(Result<Option<Session>, String>),
+    /// Where one is may have changed a while ago: the moment to store it.
+    KeepSession,
     /// The model was opened, or could not be.
     Model(Result<ModelIdentity, String>),
     /// Replies are not kept on disk, and why.

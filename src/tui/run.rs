@@ -35,6 +35,9 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// The same for a sweep, whose model is given time to let go.
 const SWEEP_FAREWELL: Duration = Duration::from_secs(6);
 
+/// How long after something has happened it is stored where one is: a kill loses that much at most.
+const KEEP: Duration = Duration::from_millis(1500);
+
 /// Messages that may wait; senders wait beyond.
 const CHANNEL: usize = 256;
 
@@ -103,6 +106,8 @@ fn app_of(setup: &Setup, size: (u16, u16)) -> App {
     app.sweep.models.clone_from(&setup.shelf.names);
     app.sweep.flags.clone_from(&setup.shelf.flags);
     app.annotate.annotator.clone_from(&setup.annotator);
+    app.comeback.on = setup.session.is_some();
+    app.comeback.annotator_named = setup.annotator_named;
     app.annotate.taxonomy = taxonomy_of(setup, &app.keymap, &mut complaints);
     if !complaints.is_empty() {
         app.complain(complaints.join(" · "));
@@ -135,6 +140,8 @@ struct Loop {
     started: Instant,
     last_frame: Option<Instant>,
     dirty: bool,
+    /// When it is stored where one is.
+    keep_at: Option<Instant>,
     /// A program of the user's that has the terminal.
     visit: Option<Visit>,
 }
@@ -148,6 +155,7 @@ enum Wake {
     Visit(News),
     Frame,
     Tick,
+    Keep,
 }
 
 enum Signal {
@@ -166,6 +174,7 @@ impl Loop {
             started: Instant::now(),
             last_frame: None,
             dirty: true,
+            keep_at: None,
             visit: None,
         }
     }
@@ -200,6 +209,7 @@ impl Loop {
             let frame_at = self.frame_at();
             let ticking = self.app.ticking();
             let ours = self.visit.is_none();
+            let keep_at = self.keep_at;
             let wake = tokio::select! {
                 biased;
                 event = events.next(), if ours => Wake::Input(event),
@@ -209,6 +219,7 @@ impl Loop {
                 () = until(frame_at), if self.dirty && ours => Wake::Frame,
                 message = self.messages.recv() => Wake::Message(message),
                 () = tokio::time::sleep(TICK), if ticking => Wake::Tick,
+                () = until(keep_at.unwrap_or(frame_at)), if keep_at.is_some() => Wake::Keep,
             };
             match wake {
                 Wake::Input(Some(Ok(event))) => self.input(event, screen, &mut events)?,
@@ -229,6 +240,7 @@ impl Loop {
                 Wake::Message(None) => break,
                 Wake::Frame => self.draw(screen)?,
                 Wake::Tick => self.handle(Message::Tick, screen, &mut events)?,
+                Wake::Keep => self.keep(),
             }
             if self.dirty && self.visit.is_none() && self.frame_at() <= Instant::now() {
                 self.draw(screen)?;
@@ -350,6 +362,9 @@ impl Loop {
         events: &mut Keyboard,
     ) -> Result<(), TuiError> {
         self.dirty = true;
+        if self.app.comeback.on {
+            self.keep_at.get_or_insert_with(|| Instant::now() + KEEP);
+        }
         let effects = update(&mut self.app, message, self.started.elapsed());
         for effect in effects {
             self.perform(effect, screen, events)?;
@@ -387,6 +402,14 @@ impl Loop {
         Ok(())
     }
 
+    /// Stores where one is, off the draw path.
+    fn keep(&mut self) {
+        self.keep_at = None;
+        for effect in update(&mut self.app, Message::KeepSession, self.started.elapsed()) {
+            self.effects.start(effect);
+        }
+    }
+
     fn draw(&mut self, screen: &mut terminal::Screen) -> Result<(), TuiError> {
         let now = self.started.elapsed();
         let size = screen.size()?;
@@ -403,6 +426,11 @@ impl Loop {
     /// Stops what runs; replies that were coming and labels that were given get the time to be stored.
     async fn end(mut self, result: Result<(), TuiError>) -> Result<Option<String>, TuiError> {
         self.effects.shut_down();
+        for effect in update(&mut self.app, Message::KeepSession, self.started.elapsed()) {
+            if let Effect::KeepSession(place) = effect {
+                self.effects.keep_now(*place);
+            }
+        }
         let result = result.and_then(|()| match &self.app.dataset {
             DatasetState::Failed(problem) => Err(TuiError::Dataset(one_line(problem))),
             _ => Ok(()),

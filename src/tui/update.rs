@@ -14,6 +14,7 @@ use crate::tui::view;
 
 mod annotate;
 mod browse;
+mod comeback;
 mod compare;
 mod facet;
 mod find;
@@ -133,6 +134,11 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
             probe::on_event(app, ticket, event);
             Vec::new()
         }
+        Message::Session(result) => {
+            comeback::on_read(app, result);
+            Vec::new()
+        }
+        Message::KeepSession => comeback::keep(app),
         Message::CameBack { purpose, result } => outside::on_back(app, purpose, result),
         Message::Complaint(text) => {
             app.complain(text);
@@ -150,6 +156,7 @@ fn on_dataset(
             app.browse.load(&dataset);
             app.dataset = DatasetState::Ready(dataset.clone());
             let mut effects = vec![Effect::LoadOutcomes { dataset }];
+            effects.extend(comeback::settle(app));
             effects.extend(talk::begin(app));
             effects
         }
@@ -243,6 +250,7 @@ pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         Command::Probe => probe::open(app),
         Command::FindText => find::open(app),
         Command::Talk => talk::resume(app),
+        Command::Fresh => comeback::afresh(app),
         Command::Copy => pieces::open(app, Destination::Clipboard),
         Command::View => pieces::open(app, Destination::Pager),
         _ => match app.screen {
