@@ -120,6 +120,7 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
         Message::Sweep { ticket, event } => sweep::on_event(app, ticket, event),
         Message::Curves { ticket, result } => {
             sweep::on_curves(app, ticket, result);
+            talk::on_curves(app);
             Vec::new()
         }
         Message::Compared { ticket, result } => {
@@ -155,8 +156,11 @@ fn on_dataset(
         Ok(dataset) => {
             app.browse.load(&dataset);
             app.dataset = DatasetState::Ready(dataset.clone());
-            let mut effects = vec![Effect::LoadOutcomes { dataset }];
-            effects.extend(comeback::settle(app));
+            let mut effects = comeback::settle(app);
+            // A run that was come back to has outcomes of its own.
+            if app.browse.run.is_none() {
+                effects.insert(0, Effect::LoadOutcomes { dataset });
+            }
             effects.extend(talk::begin(app));
             effects
         }

@@ -29,8 +29,8 @@ pub(super) fn settle(app: &mut App) -> Vec<Effect> {
     };
     let fresh = place(app);
     let complaint = app.notice.take();
-    let mut effects = annotator(app, &before);
-    effects.extend(list(app, &before));
+    annotator(app, &before);
+    let mut effects = list(app, &before);
     let lost = match &before.open {
         Some(open) => question(app, open, &mut effects),
         None => None,
@@ -77,14 +77,13 @@ fn words(app: &App) -> String {
     }
 }
 
-fn annotator(app: &mut App, before: &Session) -> Vec<Effect> {
+fn annotator(app: &mut App, before: &Session) {
     let remembered = before.annotator.as_deref();
     let name = remembered.and_then(crate::domain::annotation::annotator_name);
     if let Some(name) = name.filter(|_| !app.comeback.annotator_named) {
         app.annotate.annotator = name;
     }
     app.annotate.blind = before.blind;
-    Vec::new()
 }
 
 /// The list of questions as it was: filter, facets, run and choice.
