@@ -303,7 +303,7 @@ fn private(text: &str, name: &str) -> io::Result<(TempDir, PathBuf)> {
     let mut builder = tempfile::Builder::new();
     builder.prefix("medrgb-");
     #[cfg(unix)]
-    let only_us = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    let only_us = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o700);
     #[cfg(unix)]
     builder.permissions(only_us);
     let folder = builder.tempdir()?;

@@ -152,7 +152,7 @@ fn inside_tmux(keys: &[&str], size: (u16, u16), wanted: &str) -> Option<String> 
     let socket = home.path().join("socket");
     let tmux = |arguments: &[&str]| {
         std::process::Command::new("tmux")
-            .arg("-S")
+            .arg("-uS")
             .arg(&socket)
             .args(arguments)
             .env("HOME", home.path())

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use medrgb::domain::annotation::Part;
+use medrgb::tui::app::instance::Panel;
 use medrgb::tui::editor::{Program, Purpose};
 use medrgb::tui::effects::Effect;
 use medrgb::tui::message::Message;
@@ -42,8 +43,11 @@ fn pieces_of_an_instance_are_copied_by_two_keys() {
     assert!(command.ends_with("--question q1 --scenario robustness --docs 5 --p 40"), "{command}");
     assert!(take("y a").ends_with("--p 40 --model embedded"));
     // The same key twice takes what is focused.
-    assert_eq!(take("y y"), document);
-    stage.keys("tab y x");
+    stage.app.instance.as_mut().unwrap().focus = Panel::Signal;
+    assert_eq!(copied(&stage.keys("y y")), Some(document));
+    stage.app.instance.as_mut().unwrap().focus = Panel::Adversarial;
+    let change = copied(&stage.keys("y x")).unwrap();
+    assert!(change.contains("[-") && change.contains("{+"), "{change}");
     let screen = stage.screen();
     assert!(screen.contains("copied what was changed in DOC_"), "{screen}");
     assert!(screen.contains("the terminal decides"), "{screen}");
@@ -57,7 +61,7 @@ fn a_copied_command_makes_the_shown_context() {
     let mut stage = Stage::new((120, 40), ColorDepth::True);
     let sample = medrgb::data::dataset::Dataset::sample().unwrap();
     stage.send(Message::Dataset(Ok(std::sync::Arc::new(sample))));
-    stage.keys("enter s s [ R m n n o");
+    stage.keys("enter s s [ R m n n");
     let command = copied(&stage.keys("y c")).unwrap();
     let words: Vec<&str> = command.split(' ').skip(1).collect();
     let home = tempfile::tempdir().unwrap();
@@ -243,7 +247,7 @@ fn an_end_from_outside_ends_the_pager_too() {
     let pager = script(
         tools.path(),
         "page",
-        "echo READY $$; echo $$ >\"$HOME/pager\"; while :; do sleep 0.1; done",
+        "echo $$ >\"$HOME/pager\"; echo READY; while :; do sleep 0.1; done",
     );
     let mut session = with(&[("PAGER", &pager)]);
     session.wait_for("questions");

@@ -217,13 +217,13 @@ fn documents_in_sight(app: &App, state: &InstanceState) -> Vec<Piece> {
     let top = view::instance::scroll_of(app, panel, rows, height);
     let anchors = view::instance::anchors(app, panel);
     let row = anchors.iter().rposition(|&anchor| anchor <= top);
-    let of_role = composed
+    let mut of_role = composed
         .context
         .documents
         .iter()
         .zip(&composed.docs)
         .filter(|(document, _)| document.role == role);
-    let Some((document, drawn)) = of_role.clone().nth(row.unwrap_or(0)) else {
+    let Some((document, drawn)) = of_role.nth(row.unwrap_or(0)) else {
         return Vec::new();
     };
     let name = format!("document {} {}", document.label, drawn.title);
