@@ -510,7 +510,9 @@ impl Effects {
         let job = self.job();
         self.thread("load dataset", move || {
             if let Some(remembered) = job.setup.session.as_ref().filter(|one| !one.fresh) {
-                job.send(Message::Session(crate::data::session::read(&remembered.path)));
+                job.send(Message::Session(crate::data::session::read(
+                    &remembered.path,
+                )));
             }
             let read = catch_unwind(AssertUnwindSafe(|| match &job.setup.dataset {
                 Source::Folder(path) => Dataset::open(path),

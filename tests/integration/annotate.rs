@@ -501,7 +501,13 @@ impl Desk {
         let annotations = Annotations::open(&folder.path().join(ANNOTATIONS)).unwrap();
         if !note.is_empty() {
             let labels = ["misinformation_adopted", "other"];
-            say(&annotations, &hand(annotator, Part::Annotator), &records[0], &labels, note);
+            say(
+                &annotations,
+                &hand(annotator, Part::Annotator),
+                &records[0],
+                &labels,
+                note,
+            );
         }
         stage.app.annotate.annotator = annotator.into();
         Desk {
@@ -1005,7 +1011,11 @@ fn a_note_is_written_in_an_editor_over_several_lines() {
     let folder = home.path().join("data/medrgb");
     night(&folder, &Dataset::sample().unwrap(), 4);
     let editor = home.path().join("edit");
-    std::fs::write(&editor, "#!/bin/sh\nprintf 'first line\\nsecond \\033[31mline\\n' >\"$1\"\n").unwrap();
+    std::fs::write(
+        &editor,
+        "#!/bin/sh\nprintf 'first line\\nsecond \\033[31mline\\n' >\"$1\"\n",
+    )
+    .unwrap();
     std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
     let variables = [("VISUAL", editor.to_str().unwrap())];
     let arguments = ["--annotator", "ana"];
@@ -1027,7 +1037,10 @@ fn a_note_is_written_in_an_editor_over_several_lines() {
     let annotations = Annotations::open(&folder.join(ANNOTATIONS)).unwrap();
     let shelf = annotations.of_run("night").unwrap();
     let book = &shelf.books[&hand("ana", Part::Annotator)];
-    let records = Store::open(&folder.join(FILE_NAME)).unwrap().replies_of_run("night").unwrap();
+    let records = Store::open(&folder.join(FILE_NAME))
+        .unwrap()
+        .replies_of_run("night")
+        .unwrap();
     let note = &book.get(&reply_id(&records[0])).unwrap().note;
     assert_eq!(note, "first line\nsecond line");
 }

@@ -59,7 +59,12 @@ fn a_question_is_come_back_to_as_it_was() {
         // A document that the last step brought is marked as new only then.
         let lines: Vec<String> = screen
             .lines()
-            .map(|line| line.replace("+new", "").split_whitespace().collect::<Vec<_>>().join(" "))
+            .map(|line| {
+                line.replace("+new", "")
+                    .split_whitespace()
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            })
             .collect();
         lines[..lines.len() - 1].join("\n")
     };
@@ -99,7 +104,11 @@ fn other_screens_are_come_back_to() {
         }
         if screen != Screen::Browse {
             again.keys("q");
-            assert!(way_back.contains(&again.app.screen), "{:?}", again.app.screen);
+            assert!(
+                way_back.contains(&again.app.screen),
+                "{:?}",
+                again.app.screen
+            );
         }
     }
 }
@@ -121,7 +130,8 @@ fn curves_comparisons_and_queues_are_asked_for_again() {
         ..Place::default()
     };
     let (_, effects) = started(Some(place("sweep")));
-    let curves = |effect: &Effect| matches!(effect, Effect::LoadCurves { run, .. } if run == "night");
+    let curves =
+        |effect: &Effect| matches!(effect, Effect::LoadCurves { run, .. } if run == "night");
     assert!(effects.iter().any(curves), "{effects:?}");
     let (_, effects) = started(Some(place("compare")));
     let compared = |effect: &Effect| matches!(effect, Effect::Compare { a, b, .. } if a.run == "night" && b.run == "day");
@@ -130,7 +140,11 @@ fn curves_comparisons_and_queues_are_asked_for_again() {
     let queue = |effect: &Effect| matches!(effect, Effect::OpenQueue { run, hand, .. } if run == "night" && hand.annotator == "ana");
     assert!(effects.iter().any(queue), "{effects:?}");
     assert!(stage.app.annotate.blind);
-    assert!(stage.screen().contains("labelling as ana"), "{}", stage.screen());
+    assert!(
+        stage.screen().contains("labelling as ana"),
+        "{}",
+        stage.screen()
+    );
     // The run is gone: the queue says so and leads back.
     let ticket = stage.app.annotate.opening.as_ref().unwrap().0;
     stage.send(Message::Queue {
@@ -183,12 +197,19 @@ fn what_is_gone_or_damaged_is_one_note() {
     let (mut stage, _) = started(Some(place));
     assert_eq!(stage.app.screen, Screen::Browse);
     let screen = stage.screen();
-    assert!(screen.contains("\"q99\"") && screen.contains("no longer has it"), "{screen}");
+    assert!(
+        screen.contains("\"q99\"") && screen.contains("no longer has it"),
+        "{screen}"
+    );
     let mut stage = Stage::new((120, 40), ColorDepth::True);
     stage.app.comeback.on = true;
     stage.send(Message::Session(Err("Where you were can't be read".into())));
     stage.send(Message::Dataset(Ok(fixture())));
-    assert!(stage.screen().contains("can't be read"), "{}", stage.screen());
+    assert!(
+        stage.screen().contains("can't be read"),
+        "{}",
+        stage.screen()
+    );
     // The first place is stored in place of the damaged file.
     assert!(kept(&mut stage).is_some());
 }
@@ -249,8 +270,14 @@ fn the_program_comes_back_after_quitting_and_after_a_kill() {
     // A little later it is on disk, and a kill loses nothing.
     let file = files(session.home_folder()).remove(0);
     let start = Instant::now();
-    while !std::fs::read_to_string(&file).unwrap().contains("\"p\": 20") {
-        assert!(start.elapsed() < Duration::from_secs(60), "it was never stored");
+    while !std::fs::read_to_string(&file)
+        .unwrap()
+        .contains("\"p\": 20")
+    {
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "it was never stored"
+        );
         std::thread::sleep(Duration::from_millis(50));
     }
     let home = session.kill();

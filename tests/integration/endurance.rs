@@ -21,7 +21,10 @@ fn wait_stopped(session: &Session, wanted: bool) {
         if stopped == wanted {
             return;
         }
-        assert!(start.elapsed() < Duration::from_secs(60), "stopped: {stopped}");
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "stopped: {stopped}"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -43,7 +46,8 @@ fn a_storm_of_sizes_on_every_screen() {
         session.press(keys);
         session.wait_for(wanted);
         for round in 0u16..25 {
-            let (columns, rows) = [(1, 1), (40, 12), (200, 60), (20, 70), (333, 5), (80, 24)][usize::from(round % 6)];
+            let (columns, rows) =
+                [(1, 1), (40, 12), (200, 60), (20, 70), (333, 5), (80, 24)][usize::from(round % 6)];
             session.resize(columns, rows);
         }
         session.resize(120, 40);
@@ -71,7 +75,11 @@ fn a_megabyte_is_pasted() {
     }
     session.press("\x1b[201~");
     session.wait_for("No question matches");
-    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    assert!(
+        start.elapsed() < Duration::from_secs(60),
+        "{:?}",
+        start.elapsed()
+    );
     session.press("\x1b");
     session.wait_for("enter opens it");
     session.press("q");
@@ -109,7 +117,10 @@ fn suspended_it_gives_the_terminal_back_and_goes_on_where_it_was() {
         wait_stopped(&session, false);
         let start = Instant::now();
         while session.text().trim().is_empty() {
-            assert!(start.elapsed() < Duration::from_secs(60), "nothing is drawn after {keys:?}");
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "nothing is drawn after {keys:?}"
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
         session.press("\x03");
@@ -132,12 +143,24 @@ fn a_hang_up_on_the_newer_screens_ends_it_quietly() {
 
 #[test]
 fn terminals_of_all_kinds_are_drawn_on() {
-    for kind in ["vt100", "linux", "screen", "screen-256color", "tmux-256color", "xterm", "xterm-kitty", "nonsense"] {
+    for kind in [
+        "vt100",
+        "linux",
+        "screen",
+        "screen-256color",
+        "tmux-256color",
+        "xterm",
+        "xterm-kitty",
+        "nonsense",
+    ] {
         let home = tempfile::tempdir().unwrap();
         let mut session = Session::start_with(home, kind, (80, 24), &[], &[("COLORTERM", "")]);
         session.wait_for("questions");
         let raw = String::from_utf8_lossy(&session.raw()).into_owned();
-        assert!(!raw.contains("\x1b[38;2;"), "{kind} was not said to have all colours");
+        assert!(
+            !raw.contains("\x1b[38;2;"),
+            "{kind} was not said to have all colours"
+        );
         session.press("\r");
         session.wait_for("Sufficiency");
         session.press("\x03");
@@ -162,12 +185,23 @@ fn inside_tmux(keys: &[&str], size: (u16, u16), wanted: &str) -> Option<String> 
     let program = env!("CARGO_BIN_EXE_medrgb");
     let run = format!("MEDRGB_HOME='{}' '{program}'", home.path().display());
     let (columns, rows) = (size.0.to_string(), size.1.to_string());
-    let started = tmux(&["-f", "/dev/null", "new-session", "-d", "-x", &columns, "-y", &rows, &run]);
+    let started = tmux(&[
+        "-f",
+        "/dev/null",
+        "new-session",
+        "-d",
+        "-x",
+        &columns,
+        "-y",
+        &rows,
+        &run,
+    ]);
     if !started.is_ok_and(|output| output.status.success()) {
         eprintln!("tmux is not here: nothing is tested inside it");
         return None;
     }
-    let screen = || String::from_utf8_lossy(&tmux(&["capture-pane", "-p"]).unwrap().stdout).into_owned();
+    let screen =
+        || String::from_utf8_lossy(&tmux(&["capture-pane", "-p"]).unwrap().stdout).into_owned();
     let wait = |wanted: &str| {
         let start = Instant::now();
         while !screen().contains(wanted) {
@@ -193,9 +227,15 @@ fn inside_tmux(keys: &[&str], size: (u16, u16), wanted: &str) -> Option<String> 
 #[test]
 fn inside_tmux_it_draws_and_copies() {
     if let Some(shown) = inside_tmux(&["Enter", "s", "s", "y", "d"], (120, 40), "copied document") {
-        assert!(shown.contains("Robustness") && shown.contains('▲'), "{shown}");
+        assert!(
+            shown.contains("Robustness") && shown.contains('▲'),
+            "{shown}"
+        );
     }
     if let Some(shown) = inside_tmux(&["W"], (40, 12), "plan a new sweep") {
-        assert!(shown.lines().all(|row| row.chars().count() <= 40), "{shown}");
+        assert!(
+            shown.lines().all(|row| row.chars().count() <= 40),
+            "{shown}"
+        );
     }
 }

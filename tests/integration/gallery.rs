@@ -110,7 +110,10 @@ fn made(fill: Fill) -> Arc<Dataset> {
                 .map(|line| format!("line {line} of a document that is much too long"))
                 .collect::<Vec<_>>()
                 .join("\n"),
-            _ => (0..8).map(|at| text(fill, "content", at + k)).collect::<Vec<_>>().join(" "),
+            _ => (0..8)
+                .map(|at| text(fill, "content", at + k))
+                .collect::<Vec<_>>()
+                .join(" "),
         };
         let indices = 0..8;
         signal[&id] = indices
@@ -123,12 +126,17 @@ fn made(fill: Fill) -> Arc<Dataset> {
             .collect();
         edits[&id] = indices
             .filter(|k| number > 0 || *k > 0)
-            .map(|k| json!({"original_id": document(k), "new_answer": text(fill, "planted", k),
-                "edited_document": content(k).replace("of", "not of") + " edited"}))
+            .map(|k| {
+                json!({"original_id": document(k), "new_answer": text(fill, "planted", k),
+                "edited_document": content(k).replace("of", "not of") + " edited"})
+            })
             .collect();
     }
     for line in 0..30 {
-        questions.push_str(&format!("{{\"question_id\": \"broken {line}\", {}\n", text(fill, "x", line)));
+        questions.push_str(&format!(
+            "{{\"question_id\": \"broken {line}\", {}\n",
+            text(fill, "x", line)
+        ));
     }
     std::fs::write(folder.join("qa.jsonl"), questions).unwrap();
     write(&folder, "signal_docs.json", &signal);
@@ -148,7 +156,10 @@ fn open(size: (u16, u16), depth: ColorDepth, fill: Fill) -> Stage {
 
 /// A long reply to what is on screen.
 fn reply(fill: Fill) -> String {
-    let many = (0..12).map(|at| text(fill, "thought", at)).collect::<Vec<_>>().join(" ");
+    let many = (0..12)
+        .map(|at| text(fill, "thought", at))
+        .collect::<Vec<_>>()
+        .join(" ");
     json!({"relevant_doc_id": ["DOC_1", "DOC_2", many], "irrelevant_doc_id": [], "step_by_step_thinking": many,
         "sub_1": {"question": "?", "answer": many, "relevant_doc_id": "DOC_1", "factual_correctness": true},
         "answer_choice": "B"})
@@ -177,7 +188,10 @@ fn list(fill: Fill) -> Result<Vec<RunSummary>, String> {
 
 fn with_list(stage: &mut Stage, keys: &str, fill: Fill) {
     let ticket = ticket_of(&stage.keys(keys));
-    stage.send(Message::RunList { ticket, result: list(fill) });
+    stage.send(Message::RunList {
+        ticket,
+        result: list(fill),
+    });
 }
 
 fn sweep_estimate(fill: Fill) -> Estimate {
@@ -198,7 +212,10 @@ fn job(effects: &[Effect], of: impl Fn(&Effect) -> Option<Ticket>) -> Ticket {
 }
 
 /// A page: its name and how one gets there; `None` where it has no such fill.
-type Page = (&'static str, fn((u16, u16), ColorDepth, Fill) -> Option<Stage>);
+type Page = (
+    &'static str,
+    fn((u16, u16), ColorDepth, Fill) -> Option<Stage>,
+);
 
 const PAGES: [Page; 21] = [
     ("browse", |size, depth, fill| {
@@ -251,7 +268,9 @@ const PAGES: [Page; 21] = [
             _ => answered(&mut stage, &reply(fill)),
         }
         for _ in 0..6 {
-            if stage.app.instance.as_ref().unwrap().focus == medrgb::tui::app::instance::Panel::Reply {
+            if stage.app.instance.as_ref().unwrap().focus
+                == medrgb::tui::app::instance::Panel::Reply
+            {
                 break;
             }
             stage.keys("tab");
@@ -305,11 +324,17 @@ const PAGES: [Page; 21] = [
             Fill::Empty => return Some(stage),
             Fill::Broken => {
                 let event = IndexEvent::Finished(Err(failure(fill)));
-                stage.send(Message::Index { ticket: build, event });
+                stage.send(Message::Index {
+                    ticket: build,
+                    event,
+                });
             }
             _ => {
                 let event = IndexEvent::Note(text(fill, "note", 3));
-                stage.send(Message::Index { ticket: build, event });
+                stage.send(Message::Index {
+                    ticket: build,
+                    event,
+                });
             }
         }
         let news = SearchNews {
@@ -320,7 +345,10 @@ const PAGES: [Page; 21] = [
             absent: false,
             map: None,
         };
-        stage.send(Message::Search { ticket: search, news: Box::new(news) });
+        stage.send(Message::Search {
+            ticket: search,
+            news: Box::new(news),
+        });
         (fill != Fill::Normal).then_some(stage)
     }),
     ("runs", |size, depth, fill| {
@@ -352,7 +380,9 @@ const PAGES: [Page; 21] = [
             Fill::Broken => SweepEvent::Finished(Err(failure(fill))),
             _ => {
                 let mut made = progress(5);
-                made.failures = (0..12).map(|at| (text(fill, "failure", at), at * 1_000)).collect();
+                made.failures = (0..12)
+                    .map(|at| (text(fill, "failure", at), at * 1_000))
+                    .collect();
                 made.last_failure = Some(text(fill, "last", 5));
                 made.retries = (0..12).map(|at| (text(fill, "retry", at), 7)).collect();
                 SweepEvent::Progress(Box::new(made))
@@ -367,7 +397,11 @@ const PAGES: [Page; 21] = [
     }),
     ("curves", |size, depth, fill| {
         let mut stage = open(size, depth, fill);
-        let listed = if matches!(fill, Fill::Empty | Fill::Broken) { Fill::Normal } else { fill };
+        let listed = if matches!(fill, Fill::Empty | Fill::Broken) {
+            Fill::Normal
+        } else {
+            fill
+        };
         with_list(&mut stage, "W", listed);
         let ticket = ticket_of(&stage.keys("j enter"));
         let result = match fill {
@@ -376,7 +410,12 @@ const PAGES: [Page; 21] = [
             _ => {
                 let mut made = figures(fill == Fill::Normal);
                 if fill != Fill::Normal {
-                    for panel in made.report.tables.iter_mut().flat_map(|table| &mut table.panels) {
+                    for panel in made
+                        .report
+                        .tables
+                        .iter_mut()
+                        .flat_map(|table| &mut table.panels)
+                    {
                         panel.dataset = text(fill, "set", 2);
                         for (at, row) in panel.rows.iter_mut().enumerate() {
                             row.model = text(fill, "model", at);
@@ -393,7 +432,15 @@ const PAGES: [Page; 21] = [
     }),
     ("compare", |size, depth, fill| {
         let mut stage = open(size, depth, fill);
-        with_list(&mut stage, "C", if fill == Fill::Broken { Fill::Normal } else { fill });
+        with_list(
+            &mut stage,
+            "C",
+            if fill == Fill::Broken {
+                Fill::Normal
+            } else {
+                fill
+            },
+        );
         if fill == Fill::Empty {
             return Some(stage);
         }
@@ -418,14 +465,20 @@ const PAGES: [Page; 21] = [
         let mut stage = open(size, depth, fill);
         with_list(&mut stage, "C", Fill::Normal);
         let ticket = ticket_of(&stage.keys("enter j enter"));
-        stage.send(Message::Compared { ticket, result: Ok(Box::new(compared())) });
+        stage.send(Message::Compared {
+            ticket,
+            result: Ok(Box::new(compared())),
+        });
         let ticket = ticket_of(&stage.keys("enter"));
         let result = match fill {
             Fill::Empty => return Some(stage),
             Fill::Broken => Err(failure(fill)),
             _ => {
                 let raw = reply(fill);
-                let (a, b) = (record(&stage, &text(fill, "a", 0), &raw), record(&stage, &text(fill, "b", 1), &raw));
+                let (a, b) = (
+                    record(&stage, &text(fill, "a", 0), &raw),
+                    record(&stage, &text(fill, "b", 1), &raw),
+                );
                 Ok(Box::new((a.unwrap(), b.unwrap())))
             }
         };
@@ -460,7 +513,10 @@ const PAGES: [Page; 21] = [
                 Ok(Box::new(made))
             }
         };
-        stage.send(Message::Probe { ticket, event: ProbeEvent::Finished(result) });
+        stage.send(Message::Probe {
+            ticket,
+            event: ProbeEvent::Finished(result),
+        });
         stage.keys("tab");
         Some(stage)
     }),
@@ -519,7 +575,10 @@ const PAGES: [Page; 21] = [
             Fill::Broken => Err(failure(fill)),
             _ => Ok([60, 480, 480, 10, 1]),
         };
-        stage.send(Message::Find { ticket, event: FindEvent::Indexed(result) });
+        stage.send(Message::Find {
+            ticket,
+            event: FindEvent::Indexed(result),
+        });
         let effects = stage.keys("x");
         if fill == Fill::Broken {
             return Some(stage);
@@ -547,7 +606,11 @@ const PAGES: [Page; 21] = [
             Fill::Broken => "nowhere".to_owned(),
             _ => data.questions[0].id.clone(),
         };
-        let caption: String = text(fill, "caption", 5).repeat(2).chars().take(270).collect();
+        let caption: String = text(fill, "caption", 5)
+            .repeat(2)
+            .chars()
+            .take(270)
+            .collect();
         let steps = json!({"steps": [{"caption": caption, "question": question, "show": "all"}]});
         let steps = toml::to_string(&steps).unwrap();
         stage.app.talk = Some(Talk::new(Arc::new(script(&steps, "talk.toml").unwrap())));
@@ -600,15 +663,24 @@ fn picture(stage: &mut Stage, name: &str) -> String {
             row.push_str(symbol);
             x += u16::try_from(symbol.width().max(1)).unwrap();
         }
-        assert_eq!(x, width, "a wide character is cut in {name}, row {y}: {row}");
+        assert_eq!(
+            x, width,
+            "a wide character is cut in {name}, row {y}: {row}"
+        );
         assert!(!row.contains("PWNED"), "{name}, row {y}: {row}");
         rows.push(row.trim_end().to_owned());
     }
-    assert!(rows.last().is_some_and(|row| !row.is_empty()), "no footer in {name}");
+    assert!(
+        rows.last().is_some_and(|row| !row.is_empty()),
+        "no footer in {name}"
+    );
     let mut text = String::new();
     let mut at = 0;
     while at < rows.len() {
-        let same = rows[at..].iter().take_while(|row| **row == rows[at]).count();
+        let same = rows[at..]
+            .iter()
+            .take_while(|row| **row == rows[at])
+            .count();
         text.push_str(&rows[at]);
         if same > 2 {
             text.push_str(&format!("  ⟨{same} such rows⟩"));
@@ -676,7 +748,11 @@ fn overlays_at_every_size() {
             let mut stage = open(size, depth, Fill::Normal);
             match keys {
                 "help" | "queue" => {
-                    stage.app.screen = if keys == "help" { Screen::Annotate } else { Screen::Queue };
+                    stage.app.screen = if keys == "help" {
+                        Screen::Annotate
+                    } else {
+                        Screen::Queue
+                    };
                     stage.keys("?");
                 }
                 keys => {
@@ -699,7 +775,17 @@ fn every_page_survives_a_storm_of_sizes() {
             let Some(mut stage) = page((80, 24), ColorDepth::True, fill) else {
                 continue;
             };
-            for (width, height) in [(1, 1), (40, 12), (39, 12), (40, 11), (400, 120), (41, 200), (300, 12), (2, 60), (80, 24)] {
+            for (width, height) in [
+                (1, 1),
+                (40, 12),
+                (39, 12),
+                (40, 11),
+                (400, 120),
+                (41, 200),
+                (300, 12),
+                (2, 60),
+                (80, 24),
+            ] {
                 stage.send(Message::Resize(width, height));
                 if width >= 40 && height >= 12 {
                     picture(&mut stage, name);

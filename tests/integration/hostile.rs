@@ -58,7 +58,13 @@ pub fn is_dangerous(c: char) -> bool {
 fn stray(written: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(written);
     let mut rest = text.as_ref();
-    let around = |rest: &str| rest.chars().take(40).collect::<String>().escape_debug().to_string();
+    let around = |rest: &str| {
+        rest.chars()
+            .take(40)
+            .collect::<String>()
+            .escape_debug()
+            .to_string()
+    };
     while let Some(c) = rest.chars().next() {
         let taken = match c {
             '\u{1b}' => match sequence(rest) {
@@ -80,7 +86,9 @@ fn sequence(text: &str) -> Option<usize> {
     let end = body.find(|c: char| ('@'..='~').contains(&c))?;
     let (parameters, last) = (&body[..end], body[end..].chars().next()?);
     let numbers = parameters.trim_start_matches('?').split([';', ':']);
-    let modest = numbers.clone().all(|number| number.is_empty() || number.parse::<u16>().is_ok_and(|n| n < 3000));
+    let modest = numbers
+        .clone()
+        .all(|number| number.is_empty() || number.parse::<u16>().is_ok_and(|n| n < 3000));
     let known = match (parameters.starts_with('?'), last) {
         // Screens, cursor, paste, synchronised frames, mouse.
         (true, 'h' | 'l') => true,
@@ -165,7 +173,13 @@ fn stored(home: &Path, dataset: &Dataset) {
     let annotations = Annotations::open(&folder.join(ANNOTATIONS)).unwrap();
     let annotator = hostile("eve", 13);
     for who in ["ana", annotator.as_str()] {
-        for change in [Change::Note(HOSTILE.join(" ")), Change::Done { done: true, blind: false }] {
+        for change in [
+            Change::Note(HOSTILE.join(" ")),
+            Change::Done {
+                done: true,
+                blind: false,
+            },
+        ] {
             let event = Event {
                 at: String::new(),
                 taxonomy: hostile("mine", 2),
@@ -175,7 +189,10 @@ fn stored(home: &Path, dataset: &Dataset) {
                     change,
                 },
             };
-            let hand = Hand { annotator: who.to_owned(), part: Part::Annotator };
+            let hand = Hand {
+                annotator: who.to_owned(),
+                part: Part::Annotator,
+            };
             annotations.add("night", &hand, &event).unwrap();
         }
     }
@@ -194,7 +211,10 @@ fn walk(session: &mut Session, steps: &[(&str, &str)]) {
     let raw = session.raw();
     assert_eq!(stray(&raw), None);
     let text = String::from_utf8_lossy(&raw);
-    assert!(!text.contains("PWNED") && !text.contains("31337"), "a payload was shown");
+    assert!(
+        !text.contains("PWNED") && !text.contains("31337"),
+        "a payload was shown"
+    );
 }
 
 #[test]
@@ -282,12 +302,21 @@ fn hostile_names_on_the_command_line_and_in_the_settings_are_said_cleanly() {
         let raw = session.raw();
         assert_eq!(stray(&raw), None, "{arguments:?}");
         let text = String::from_utf8_lossy(&raw);
-        assert!(!text.contains("PWNED") && !text.contains("31337"), "{arguments:?}: {text}");
+        assert!(
+            !text.contains("PWNED") && !text.contains("31337"),
+            "{arguments:?}: {text}"
+        );
     }
     // A theme, keys and a taxonomy from files.
     for (file, text) in [
-        ("config.toml", "theme = \"mine\"\n[keys]\n\"as\\u001b]0;PWNED\\u0007k\" = [\"\\u001b[31337m\"]\n"),
-        ("themes/mine.toml", "inherits = \"da\\u001b]0;PWNED\\u0007rk\"\n[tones]\n\"\\u001b[31337m\" = \"red\"\n"),
+        (
+            "config.toml",
+            "theme = \"mine\"\n[keys]\n\"as\\u001b]0;PWNED\\u0007k\" = [\"\\u001b[31337m\"]\n",
+        ),
+        (
+            "themes/mine.toml",
+            "inherits = \"da\\u001b]0;PWNED\\u0007rk\"\n[tones]\n\"\\u001b[31337m\" = \"red\"\n",
+        ),
     ] {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("config/medrgb");
@@ -303,6 +332,9 @@ fn hostile_names_on_the_command_line_and_in_the_settings_are_said_cleanly() {
         let raw = session.raw();
         assert_eq!(stray(&raw), None, "{file}: {}", session.text());
         let text = String::from_utf8_lossy(&raw);
-        assert!(!text.contains("PWNED") && !text.contains("31337"), "{file}: {text}");
+        assert!(
+            !text.contains("PWNED") && !text.contains("31337"),
+            "{file}: {text}"
+        );
     }
 }

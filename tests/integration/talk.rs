@@ -273,13 +273,24 @@ show = "documents"
         panic!("{effects:?}");
     };
     assert_eq!(run, "night");
-    assert!(stage.screen().contains("reading the run"), "{}", stage.screen());
+    assert!(
+        stage.screen().contains("reading the run"),
+        "{}",
+        stage.screen()
+    );
     stage.send(Message::Curves {
         ticket: *ticket,
         result: Ok(Box::new(crate::run_screens::figures(true))),
     });
     let screen = stage.screen();
-    for words in ["How the rate falls", "insufficient information", "5 documents", "GPT-4o in the paper", "run night", "1/5"] {
+    for words in [
+        "How the rate falls",
+        "insufficient information",
+        "5 documents",
+        "GPT-4o in the paper",
+        "run night",
+        "1/5",
+    ] {
         assert!(screen.contains(words), "{words}:\n{screen}");
     }
     // Keys of the sweep screen do nothing here, so they are not offered.
@@ -287,7 +298,10 @@ show = "documents"
     // The same run is not read again.
     assert_eq!(reads(&stage.keys("space")), []);
     let screen = stage.screen();
-    assert!(screen.contains("main accuracy") && !screen.contains("in the paper"), "{screen}");
+    assert!(
+        screen.contains("main accuracy") && !screen.contains("in the paper"),
+        "{screen}"
+    );
     assert_eq!(reads(&stage.keys("space")), []);
     let screen = stage.screen();
     assert!(screen.contains("has no replies in robustness"), "{screen}");
@@ -300,7 +314,10 @@ show = "documents"
     assert!(stage.screen().contains("any more"), "{}", stage.screen());
     stage.keys("space");
     let screen = stage.screen();
-    assert!(screen.contains("Does copper shorten") && screen.contains("5/5"), "{screen}");
+    assert!(
+        screen.contains("Does copper shorten") && screen.contains("5/5"),
+        "{screen}"
+    );
     // Back over the same steps, and out.
     stage.keys("backspace backspace backspace backspace");
     stage.keys("q");

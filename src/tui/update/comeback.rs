@@ -108,7 +108,9 @@ fn list(app: &mut App, before: &Session) -> Vec<Effect> {
 
 /// Opens the question that was open; a sentence where it is gone.
 fn question(app: &mut App, open: &OpenQuestion, effects: &mut Vec<Effect>) -> Option<String> {
-    let position = app.data().and_then(|dataset| dataset.position(&open.question));
+    let position = app
+        .data()
+        .and_then(|dataset| dataset.position(&open.question));
     let Some(index) = position else {
         return Some(format!(
             "You were at the question \"{}\", but this dataset no longer has it",
