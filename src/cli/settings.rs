@@ -10,6 +10,7 @@ use crate::domain::annotation::annotator_name;
 use crate::domain::text::{fault_of_name, short};
 use crate::domain::toml_file;
 use crate::model::entry;
+use crate::source::small_text;
 
 /// File name of the user's settings in the configuration folder.
 pub const USER_FILE: &str = "config.toml";
@@ -192,21 +193,9 @@ fn read_layer(file: &Path) -> Result<Layer, Failure> {
 
 /// The text of a file with settings.
 fn read_text(file: &Path) -> Result<String, Failure> {
-    let name = file.display();
-    let size = std::fs::metadata(file).map_or(0, |meta| meta.len());
-    if size > LARGEST_FILE {
-        return Err(Failure::Usage(format!(
-            "{name} has {size} bytes, but settings have at most {LARGEST_FILE}; it is some other file"
-        )));
-    }
-    let bytes = std::fs::read(file)
-        .map_err(|error| Failure::Failed(format!("{name} can't be read: {error}")))?;
-    String::from_utf8(bytes).map_err(|error| {
-        let before = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..before].iter().filter(|byte| **byte == b'\n').count() + 1;
-        Failure::Usage(format!(
-            "{name}, line {line}: this is not UTF-8 text; save the file as UTF-8"
-        ))
+    small_text(file, LARGEST_FILE).map_err(|error| match error.kind() {
+        std::io::ErrorKind::InvalidData => Failure::usage(error),
+        _ => Failure::failed(error),
     })
 }
 
