@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use base64::Engine as _;
 use crossterm::event::{
@@ -18,6 +19,8 @@ use ratatui::backend::CrosstermBackend;
 
 use crate::tui::TuiError;
 use crate::tui::theme::ColorDepth;
+
+pub mod background;
 
 /// Whether the terminal is in our hands and must be given back.
 static ENTERED: AtomicBool = AtomicBool::new(false);
@@ -88,6 +91,21 @@ impl Screen {
         // Not `clear`, which asks the terminal for its cursor while input is being read elsewhere.
         let size = self.terminal.size()?;
         self.terminal.resize(size.into())
+    }
+
+    /// Asks the terminal for its background, where it can be asked; the answer comes with what is typed. Gives the
+    /// time of the question.
+    ///
+    /// # Errors
+    /// Where the terminal is gone.
+    pub fn ask_background(&mut self) -> io::Result<Option<Instant>> {
+        if !background::can_be_asked(|name| std::env::var(name).ok()) {
+            return Ok(None);
+        }
+        let backend = self.terminal.backend_mut();
+        backend.write_all(background::QUESTION)?;
+        backend.flush()?;
+        Ok(Some(Instant::now()))
     }
 
     /// Captures the mouse or lets it go.
@@ -230,13 +248,6 @@ pub fn has_braille(variable: impl Fn(&str) -> Option<String>) -> bool {
         .map(|value| value.to_ascii_lowercase());
     let utf8 = locale.is_none_or(|locale| locale.contains("utf-8") || locale.contains("utf8"));
     utf8 && variable("TERM").as_deref() != Some("linux")
-}
-
-/// Whether the terminal says that its background is light (`COLORFGBG`).
-pub fn light_background(variable: impl Fn(&str) -> Option<String>) -> bool {
-    variable("COLORFGBG")
-        .and_then(|value| value.rsplit(';').next()?.parse::<u8>().ok())
-        .is_some_and(|background| background == 7 || background == 15)
 }
 
 #[cfg(unix)]
