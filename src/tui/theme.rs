@@ -80,6 +80,9 @@ const TONES: [(Tone, &str); 30] = [
     (Tone::MdLink, "md-link"),
 ];
 
+/// The name that stands for dark or light, as the terminal's background is.
+pub const AUTO: &str = "auto";
+
 /// The themes that come with the program.
 const BUILT_IN: [(&str, &str); 5] = [
     ("dark", include_str!("../../themes/dark.toml")),

@@ -43,6 +43,12 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
             clamp(app);
             Vec::new()
         }
+        Message::Background(background) => {
+            if let Some(looks) = &app.looks {
+                app.theme = looks.on(background).clone();
+            }
+            Vec::new()
+        }
         Message::Frame => {
             if let Some(reply) = &mut app.replies.running {
                 reply.refresh();

@@ -19,7 +19,7 @@ const BEGINNING: &str = "11;";
 const LONGEST: usize = 64;
 
 /// How long the rest of what may be an answer can take: its bytes come together, but over a slow line in pieces.
-const REST: Duration = Duration::from_millis(50);
+const REST: Duration = Duration::from_millis(100);
 
 /// The same once it is certain that this is an answer, which must never be taken for keys.
 const CERTAIN_REST: Duration = Duration::from_millis(400);
@@ -74,11 +74,6 @@ impl Answers {
             state: State::Idle,
             until: None,
         }
-    }
-
-    /// When the question was asked that is still open.
-    pub fn open(&self) -> Option<Instant> {
-        self.asked
     }
 
     /// Until when something is held back; [`Answers::give_up`] is due then.
@@ -362,7 +357,7 @@ mod tests {
         let mut expected = typed("\x1b");
         expected.extend(typed("j"));
         assert_eq!(read(&[(5, "\x1b"), (6, "j")]), expected);
-        assert_eq!(read(&[(5, "\x1b"), (100, "j")]), expected);
+        assert_eq!(read(&[(5, "\x1b"), (300, "j")]), expected);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::domain::text::{line_at, short};
 use crate::domain::toml_file::explain;
 use crate::source::small_text;
 use crate::tui::theme::color::{self, Background, ColorDepth, NAMED};
-use crate::tui::theme::{BUILT_IN, TONES, Theme, ThemeError, names};
+use crate::tui::theme::{AUTO, BUILT_IN, TONES, Theme, ThemeError, names};
 
 /// Most themes that inherit from one another in a row.
 const DEEPEST: usize = 8;
@@ -136,7 +136,7 @@ fn circle(layers: &[Layer], parent: &str, ours: bool) -> Option<String> {
 
 /// The nearest name of a theme, or all of them.
 fn known(name: &str, folder: Option<&Path>) -> String {
-    let mut all = vec!["auto".to_owned()];
+    let mut all = vec![AUTO.to_owned()];
     all.extend(names(folder));
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
     hint(name, &all)
