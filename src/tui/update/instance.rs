@@ -37,12 +37,10 @@ pub(super) fn open(app: &mut App, index: usize) -> Vec<Effect> {
     let question_id = state.question.id.clone();
     app.instance = Some(state);
     app.screen = Screen::Instance;
-    let mut effects = vec![Effect::LoadStored {
+    vec![Effect::LoadStored {
         dataset,
         question_id,
-    }];
-    effects.extend(reply::highlight(app));
-    effects
+    }]
 }
 
 pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
@@ -63,7 +61,6 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         Command::ToggleRaw => {
             state.raw = !state.raw;
             state.scroll[Panel::Reply.index()] = 0;
-            return reply::highlight(app);
         }
         Command::ShowPrompt => match state.composed.as_ref().map(|composed| &composed.prompt) {
             Ok(Ok(_)) => app.overlay = Some(Overlay::Prompt { scroll: 0 }),
@@ -164,7 +161,7 @@ pub(super) fn recompose(app: &mut App, condition: Condition) -> Vec<Effect> {
     if let Some(state) = &mut app.instance {
         state.recompose(&dataset, &app.settings.templates, condition, marks);
     }
-    reply::highlight(app)
+    Vec::new()
 }
 
 /// The next multiple of the step, so that 33 goes to 40 and not to 53.
