@@ -34,6 +34,7 @@ mod run_screens;
 mod runs;
 mod score;
 mod screens;
+mod settings;
 mod sse_server;
 mod sweep;
 mod talk;

@@ -102,7 +102,8 @@ fn layers(name: &str, folder: Option<&Path>) -> Result<Vec<Layer>, ThemeError> {
         };
         let (at, parent) = (parent.span().start, parent.get_ref());
         // A theme of one's own that is called like ours changes ours.
-        let ours = *parent == child.name && !child.built_in;
+        let known = BUILT_IN.iter().any(|(name, _)| name == parent);
+        let ours = *parent == child.name && !child.built_in && known;
         if let Some(why) = circle(&layers, parent, ours) {
             return Err(child.wrong(at, &why));
         }

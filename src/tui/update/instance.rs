@@ -149,19 +149,19 @@ fn change(app: &mut App, command: Command) -> Vec<Effect> {
     if condition.scenario == Scenario::Standard && condition.p != old.p {
         app.say("the standard scenario has signal documents only and ignores p");
     }
-    recompose(app, condition)
+    recompose(app, condition);
+    Vec::new()
 }
 
 /// Composes the context under another condition.
-pub(super) fn recompose(app: &mut App, condition: Condition) -> Vec<Effect> {
+pub(super) fn recompose(app: &mut App, condition: Condition) {
     let Some(dataset) = app.data().cloned() else {
-        return Vec::new();
+        return;
     };
     let marks = app.theme.mono;
     if let Some(state) = &mut app.instance {
         state.recompose(&dataset, &app.settings.templates, condition, marks);
     }
-    Vec::new()
 }
 
 /// The next multiple of the step, so that 33 goes to 40 and not to 53.
