@@ -27,6 +27,7 @@ mod models;
 mod probe;
 mod process;
 mod pty;
+mod pty_look;
 mod pty_runs;
 mod report;
 mod retrieval;

@@ -208,9 +208,8 @@ fn the_written_default_is_as_no_file_at_all() {
 
 /// The settings that `config show --json` shows, without where they come from.
 fn settings_shown(place: &Place) -> BTreeMap<String, serde_json::Value> {
-    let (code, out, err) = finish(place.program(&["config", "show", "--json"]));
+    let (code, shown, err) = finish(place.program(&["config", "show", "--json"]));
     assert_eq!(code, Some(0), "{err}");
-    let shown: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(shown["problems"], serde_json::json!([]));
     let settings = shown["settings"].as_object().unwrap();
     settings
@@ -228,6 +227,7 @@ fn config_show_says_what_is_wrong_and_where_values_stand() {
     std::fs::write(folder.join("config.toml"), text).unwrap();
     let (code, out, err) = finish(place.program(&["config", "show"]));
     assert_eq!(code, Some(0), "{err}");
+    let out = out.as_str().unwrap();
     for expected in [
         "config.toml, line 1\n",
         "config.toml, line 4: [keys] \"a\" is bound to both ask and stop on the instance screen",
@@ -235,9 +235,8 @@ fn config_show_says_what_is_wrong_and_where_values_stand() {
     ] {
         assert!(out.contains(expected), "{expected:?} is not in\n{out}");
     }
-    let (code, out, err) = finish(place.program(&["config", "show", "--json"]));
+    let (code, shown, err) = finish(place.program(&["config", "show", "--json"]));
     assert_eq!(code, Some(0), "{err}");
-    let shown: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(shown["problems"].as_array().unwrap().len(), 2);
     assert_eq!(shown["settings"]["theme"]["line"], 1);
     assert_eq!(shown["settings"]["mouse"]["origin"], "default");
