@@ -244,6 +244,8 @@ pub struct App {
     pub model: ModelState,
     /// Why replies are not kept on disk, if they are not.
     pub store_problem: Option<String>,
+    /// Settings that could not be used, and what is used instead: one sentence each.
+    pub faults: Vec<String>,
     /// The list of questions.
     pub browse: Browse,
     /// The open question.
@@ -298,6 +300,7 @@ impl App {
             dataset: DatasetState::Loading,
             model: ModelState::Opening,
             store_problem: None,
+            faults: Vec::new(),
             browse: Browse::default(),
             instance: None,
             replies: Replies::default(),

@@ -105,8 +105,13 @@ fn app_of(setup: &Setup, size: (u16, u16)) -> App {
     app.annotate.annotator.clone_from(&setup.annotator);
     app.annotate.taxonomy = taxonomy_of(setup, &app.keymap, &mut complaints);
     if !complaints.is_empty() {
-        app.complain(complaints.join(" · "));
+        let again = app.keymap.key(command::Command::Problems);
+        app.complain(format!(
+            "{} ({again} shows this again)",
+            complaints.join(" · ")
+        ));
     }
+    app.faults = complaints;
     app
 }
 
