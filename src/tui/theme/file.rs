@@ -102,8 +102,8 @@ fn layers(name: &str, folder: Option<&Path>) -> Result<Vec<Layer>, ThemeError> {
         };
         let (at, parent) = (parent.span().start, parent.get_ref());
         // A theme of one's own that is called like ours changes ours.
-        let known = BUILT_IN.iter().any(|(name, _)| name == parent);
-        let ours = *parent == child.name && !child.built_in && known;
+        let exists = BUILT_IN.iter().any(|(name, _)| name == parent);
+        let ours = *parent == child.name && !child.built_in && exists;
         if let Some(why) = circle(&layers, parent, ours) {
             return Err(child.wrong(at, &why));
         }
@@ -121,8 +121,8 @@ fn layers(name: &str, folder: Option<&Path>) -> Result<Vec<Layer>, ThemeError> {
 
 /// Why the next parent would lead nowhere, if it would.
 fn circle(layers: &[Layer], parent: &str, ours: bool) -> Option<String> {
-    let known = |layer: &&Layer| layer.name == parent && (!ours || layer.built_in);
-    if let Some(first) = layers.iter().position(|layer| known(&layer)) {
+    let comes_again = |layer: &Layer| layer.name == parent && (!ours || layer.built_in);
+    if let Some(first) = layers.iter().position(comes_again) {
         let names = layers[first..].iter().map(|layer| short(&layer.name));
         let chain: Vec<String> = names.chain([short(parent)]).collect();
         return Some(format!(
