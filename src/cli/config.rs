@@ -170,7 +170,9 @@ mod tests {
 
     fn uncommented(mark: &str) -> String {
         let file = default_file(&KEYS);
-        let lines = file.lines().map(|line| line.strip_prefix(mark).unwrap_or(line));
+        let lines = file
+            .lines()
+            .map(|line| line.strip_prefix(mark).unwrap_or(line));
         lines.map(|line| format!("{line}\n")).collect()
     }
 
@@ -190,7 +192,11 @@ mod tests {
         let file = default_file(&KEYS);
         let examples: String = file
             .lines()
-            .map(|line| line.strip_prefix("#= ").or(line.strip_prefix("#: ")).unwrap_or(line))
+            .map(|line| {
+                line.strip_prefix("#= ")
+                    .or(line.strip_prefix("#: "))
+                    .unwrap_or(line)
+            })
             .map(|line| format!("{line}\n"))
             .collect();
         let parsed: Config = toml::from_str(&examples).unwrap();
@@ -204,7 +210,9 @@ mod tests {
         }
         let models = set["models"].as_table().unwrap();
         for name in names(serde_json::to_value(ModelConfig::default()).unwrap()) {
-            let found = models.values().any(|model| model.as_table().unwrap().contains_key(&name));
+            let found = models
+                .values()
+                .any(|model| model.as_table().unwrap().contains_key(&name));
             assert!(found, "models.….{name} is missing");
         }
         for (name, model) in &parsed.models {

@@ -178,8 +178,7 @@ fn read_project(file: &Path) -> Result<Layer, Failure> {
 fn read_layer(file: &Path) -> Result<Layer, Failure> {
     let text = read_text(file)?;
     let origin = file.display().to_string();
-    let wrong =
-        |error: toml::de::Error| Failure::Usage(toml_file::explain(&origin, &text, &error));
+    let wrong = |error: toml::de::Error| Failure::Usage(toml_file::explain(&origin, &text, &error));
     // Typed first: its errors carry the place.
     toml::from_str::<Config>(&text).map_err(wrong)?;
     let mut table: toml::Table = toml::from_str(&text).map_err(wrong)?;
@@ -272,12 +271,7 @@ fn merge(layers: Vec<Layer>) -> Merged {
 }
 
 /// Puts `above` over `below`, key by key, and tells the dotted name of each value and table that was set.
-fn overlay(
-    below: &mut toml::Table,
-    above: toml::Table,
-    prefix: &str,
-    set: &mut dyn FnMut(&str),
-) {
+fn overlay(below: &mut toml::Table, above: toml::Table, prefix: &str, set: &mut dyn FnMut(&str)) {
     for (key, value) in above {
         let path = match prefix {
             "" => key.clone(),
@@ -307,9 +301,7 @@ fn fault(config: &Config) -> Option<(String, String)> {
         .or_else(|| config.models.iter().find_map(model_fault))
 }
 
-fn model_fault(
-    (name, model): (&String, &crate::config::ModelConfig),
-) -> Option<(String, String)> {
+fn model_fault((name, model): (&String, &crate::config::ModelConfig)) -> Option<(String, String)> {
     if let Some(why) = fault_of_name(name) {
         return Some((format!("models.{name}"), format!("is no name: {why}")));
     }

@@ -15,7 +15,10 @@ const SYNTAX: [(&str, &str); 22] = [
         "string values must be quoted",
         "a text must stand in quotation marks",
     ),
-    ("key with no value", "= and a value are missing after the name"),
+    (
+        "key with no value",
+        "= and a value are missing after the name",
+    ),
     (
         "missing assignment between key-value pairs",
         "= and a value are missing after the name",
@@ -42,13 +45,19 @@ const SYNTAX: [(&str, &str); 22] = [
         "invalid unquoted key",
         "the name of a field needs quotation marks, since it holds other characters than letters, digits, - and _",
     ),
-    ("unquoted keys cannot be empty", "a name is missing before ="),
+    (
+        "unquoted keys cannot be empty",
+        "a name is missing before =",
+    ),
     ("missing opening quote", "a quotation mark is missing"),
     (
         "missing escaped value",
         "a backslash has nothing after it that it could stand for; write \\\\ for a backslash",
     ),
-    ("cannot recurse further", "lists and tables are nested too deep"),
+    (
+        "cannot recurse further",
+        "lists and tables are nested too deep",
+    ),
     ("recursion limit", "lists and tables are nested too deep"),
     (
         "carriage return must be followed by newline",
@@ -279,12 +288,30 @@ mod tests {
     #[test]
     fn mistakes_name_line_and_field() {
         for (text, expected) in [
-            ("mouse = true\nteme = \"x\"\n", "f.toml, line 2: there is no field \"teme\"; did you mean \"theme\"?"),
-            ("[inner.x]\nname = []\n", "f.toml, line 2: there is no field \"name\" in [inner.x]; did you mean \"names\"?"),
-            ("mouse = \"yes\"\n", "f.toml, line 1: mouse must be true or false, but is the text \"yes\""),
-            ("[inner.x]\nk = -1\n", "f.toml, line 2: inner.x.k must be a whole number from 0 to 4294967295, but is -1"),
-            ("[inner.x]\nnames = \"a\"\n", "f.toml, line 2: inner.x.names must be a list in [ ], but is the text \"a\""),
-            ("theme = \"a\"\n\ntheme = \"b\"\n", "f.toml, line 3: \"theme\" stands there twice; remove one of them"),
+            (
+                "mouse = true\nteme = \"x\"\n",
+                "f.toml, line 2: there is no field \"teme\"; did you mean \"theme\"?",
+            ),
+            (
+                "[inner.x]\nname = []\n",
+                "f.toml, line 2: there is no field \"name\" in [inner.x]; did you mean \"names\"?",
+            ),
+            (
+                "mouse = \"yes\"\n",
+                "f.toml, line 1: mouse must be true or false, but is the text \"yes\"",
+            ),
+            (
+                "[inner.x]\nk = -1\n",
+                "f.toml, line 2: inner.x.k must be a whole number from 0 to 4294967295, but is -1",
+            ),
+            (
+                "[inner.x]\nnames = \"a\"\n",
+                "f.toml, line 2: inner.x.names must be a list in [ ], but is the text \"a\"",
+            ),
+            (
+                "theme = \"a\"\n\ntheme = \"b\"\n",
+                "f.toml, line 3: \"theme\" stands there twice; remove one of them",
+            ),
         ] {
             assert_eq!(said(text), expected);
         }

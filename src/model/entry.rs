@@ -72,7 +72,11 @@ fn of_kind(model: &ModelConfig) -> Option<(&'static str, String)> {
 
 /// Address and key. Neither is quoted: either may hold a password.
 fn of_server(model: &ModelConfig) -> Option<(&'static str, String)> {
-    if model.model.as_deref().is_some_and(|id| id.trim().is_empty()) {
+    if model
+        .model
+        .as_deref()
+        .is_some_and(|id| id.trim().is_empty())
+    {
         let text = "must be the name that the server gives the model, but is empty";
         return Some(("model", text.to_owned()));
     }

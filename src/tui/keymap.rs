@@ -158,7 +158,9 @@ fn character(c: char, modifiers: KeyModifiers) -> Result<Chord, String> {
         }
         true if c.is_uppercase() => c,
         true => {
-            return Err("is sent by terminals as the character that shift makes; write that one".to_owned());
+            return Err(
+                "is sent by terminals as the character that shift makes; write that one".to_owned(),
+            );
         }
     };
     Ok(Chord::of(KeyEvent::new(KeyCode::Char(code), modifiers)))
@@ -244,14 +246,20 @@ fn changed(row: &CommandInfo, names: &[String], mistakes: &mut Vec<Mistake>) -> 
     for name in names {
         match Chord::read(name) {
             Ok(chord) if chords.contains(&chord) => {
-                wrong(format!("\"{}\" stands there twice; remove one", short(name)));
+                wrong(format!(
+                    "\"{}\" stands there twice; remove one",
+                    short(name)
+                ));
             }
             Ok(chord) => chords.push(chord),
             Err(why) => wrong(format!("\"{}\" {why}", short(name))),
         }
     }
     if names.is_empty() && row.command == Command::Quit {
-        wrong("needs a key, since without one nobody gets out; write one, such as \"ctrl-c\"".to_owned());
+        wrong(
+            "needs a key, since without one nobody gets out; write one, such as \"ctrl-c\""
+                .to_owned(),
+        );
     }
     chords
 }
@@ -276,7 +284,11 @@ fn clashes(
     }
     for (other, screens) in others {
         let other = command::info(other).map_or("", |row| row.name);
-        let noun = if screens.len() == 1 { "screen" } else { "screens" };
+        let noun = if screens.len() == 1 {
+            "screen"
+        } else {
+            "screens"
+        };
         mistakes.push(Mistake {
             commands: vec![row.name.to_owned(), other.to_owned()],
             text: format!(
@@ -318,7 +330,11 @@ impl Keymap {
         for row in COMMANDS {
             let chords = match changes.get(row.name) {
                 Some(names) => changed(row, names, &mut mistakes),
-                None => row.keys.iter().filter_map(|key| Chord::parse(key)).collect(),
+                None => row
+                    .keys
+                    .iter()
+                    .filter_map(|key| Chord::parse(key))
+                    .collect(),
             };
             for &chord in &chords {
                 clashes(row, chord, &mut bound, &mut mistakes);
@@ -435,7 +451,10 @@ mod tests {
             assert!(why.contains(expected), "{name:?}: {why}");
         }
         assert_eq!(Chord::parse("shift-a"), Chord::parse("A"));
-        assert_eq!(Chord::parse("Ctrl-Space").unwrap().to_string(), "ctrl-space");
+        assert_eq!(
+            Chord::parse("Ctrl-Space").unwrap().to_string(),
+            "ctrl-space"
+        );
     }
 
     #[test]

@@ -34,7 +34,10 @@ fn start_at(home: tempfile::TempDir, arguments: &[&str], variables: &[(&str, &st
 }
 
 fn was_asked(session: &Session) -> bool {
-    session.raw().windows(QUESTION.len()).any(|bytes| bytes == QUESTION)
+    session
+        .raw()
+        .windows(QUESTION.len())
+        .any(|bytes| bytes == QUESTION)
 }
 
 /// Waits for the question and answers it at once.
@@ -192,7 +195,11 @@ fn a_theme_that_fails_starts_the_default_and_says_why() {
     let home = tempfile::tempdir().unwrap();
     let config = home.path().join("config/medrgb");
     std::fs::create_dir_all(config.join("themes")).unwrap();
-    std::fs::write(config.join("config.toml"), "theme = \"mine\"\n\n[keys]\nstop = [\"a\"]\n").unwrap();
+    std::fs::write(
+        config.join("config.toml"),
+        "theme = \"mine\"\n\n[keys]\nstop = [\"a\"]\n",
+    )
+    .unwrap();
     std::fs::write(
         config.join("themes/mine.toml"),
         "inherits = \"dark\"\n[styles]\nsignel = { fg = \"green\" }\n",
@@ -208,8 +215,18 @@ fn a_theme_that_fails_starts_the_default_and_says_why() {
     ] {
         let start = Instant::now();
         // Messages are wrapped.
-        while !session.text().split_whitespace().collect::<Vec<_>>().join(" ").contains(part) {
-            assert!(start.elapsed() < PATIENCE, "{part:?} is not on\n{}", session.text());
+        while !session
+            .text()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .contains(part)
+        {
+            assert!(
+                start.elapsed() < PATIENCE,
+                "{part:?} is not on\n{}",
+                session.text()
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -233,7 +250,11 @@ fn frames_while_streaming(variables: &[(&str, &str)]) -> usize {
     session.wait_for("goes on");
     let frames = |session: &Session| {
         let begin = b"\x1b[?2026h";
-        session.raw().windows(begin.len()).filter(|bytes| bytes == begin).count()
+        session
+            .raw()
+            .windows(begin.len())
+            .filter(|bytes| bytes == begin)
+            .count()
     };
     let before = frames(&session);
     std::thread::sleep(Duration::from_secs(2));
@@ -251,5 +272,8 @@ fn with_reduced_motion_a_stream_is_drawn_twice_a_second() {
     let still = frames_while_streaming(&[("MEDRGB_REDUCED_MOTION", "1")]);
     // Two a second, and one more at each end.
     assert!((1..=6).contains(&still), "{still} frames");
-    assert!(moving > 2 * still, "{moving} frames, {still} with reduced motion");
+    assert!(
+        moving > 2 * still,
+        "{moving} frames, {still} with reduced motion"
+    );
 }

@@ -19,7 +19,9 @@ use crate::sweep::{Place, finish};
 const HOME: &str = "HOME";
 
 fn folder(kind: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/config").join(kind)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures/config")
+        .join(kind)
 }
 
 /// The fixtures of a folder, by name.
@@ -50,13 +52,17 @@ fn said(path: &Path) -> String {
         _ => panic!("{name}: what is a fixture of the kind \"{kind}\"?"),
     };
     let home = home.path().display().to_string();
-    let lines = sentences.iter().map(|line| line.replace(&home, HOME) + "\n");
+    let lines = sentences
+        .iter()
+        .map(|line| line.replace(&home, HOME) + "\n");
     lines.collect()
 }
 
 fn environment(home: &Path, variables: &BTreeMap<String, String>) -> Result<Environment, String> {
     let paths = paths(&|name| (name == "MEDRGB_HOME").then(|| home.display().to_string())).unwrap();
-    let settings = load(&paths, &home.join("project"), &|name| variables.get(name).cloned());
+    let settings = load(&paths, &home.join("project"), &|name| {
+        variables.get(name).cloned()
+    });
     let settings = settings.map_err(|failure| failure.to_string())?;
     Ok(Environment {
         config: settings.config.clone(),
@@ -71,9 +77,16 @@ fn put(from: &Path, to: &Path) {
 }
 
 fn of_settings(home: &Path, path: &Path, name: &str) -> Vec<String> {
-    let place = if name == USER_FILE { "config" } else { "project" };
+    let place = if name == USER_FILE {
+        "config"
+    } else {
+        "project"
+    };
     put(path, &home.join(place).join(name));
-    environment(home, &BTreeMap::new()).err().into_iter().collect()
+    environment(home, &BTreeMap::new())
+        .err()
+        .into_iter()
+        .collect()
 }
 
 /// What only the explorer uses; the themes of all fixtures are there.
@@ -130,15 +143,26 @@ fn every_invalid_fixture_brings_its_message() {
         let expected = std::fs::read_to_string(path.with_extension("expected"));
         let said = said(path);
         match expected {
-            Err(_) => wrong.push(format!("{}: no .expected beside it; it brings\n{said}", stem(path))),
+            Err(_) => wrong.push(format!(
+                "{}: no .expected beside it; it brings\n{said}",
+                stem(path)
+            )),
             Ok(_) if said.is_empty() => wrong.push(format!("{}: is taken for valid", stem(path))),
             Ok(expected) if expected != said => {
-                wrong.push(format!("{}: expected\n{expected}but it brings\n{said}", stem(path)));
+                wrong.push(format!(
+                    "{}: expected\n{expected}but it brings\n{said}",
+                    stem(path)
+                ));
             }
             Ok(_) => {}
         }
     }
-    assert!(wrong.is_empty(), "{} fixtures:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} fixtures:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -158,7 +182,11 @@ fn every_message_is_one_line_that_names_its_place() {
     for path in fixtures("invalid") {
         let said = said(&path);
         for line in said.lines() {
-            assert!(!line.chars().any(char::is_control), "{}: {line:?}", stem(&path));
+            assert!(
+                !line.chars().any(char::is_control),
+                "{}: {line:?}",
+                stem(&path)
+            );
             let placed = line.starts_with(HOME) || line.starts_with("environment variable ");
             assert!(placed, "{}: {line}", stem(&path));
             for secret in ["sk-proj", "hunter2"] {
@@ -202,7 +230,12 @@ fn the_written_default_is_as_no_file_at_all() {
     let written = Keymap::new(&environment.config.keys).unwrap();
     let built_in = Keymap::default();
     for row in medrgb::tui::command::COMMANDS {
-        assert_eq!(written.keys(row.command), built_in.keys(row.command), "{}", row.name);
+        assert_eq!(
+            written.keys(row.command),
+            built_in.keys(row.command),
+            "{}",
+            row.name
+        );
     }
 }
 

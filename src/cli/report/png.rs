@@ -88,7 +88,13 @@ fn element_text(svg: &str, name: &str) -> Option<String> {
     let (_, rest) = svg.split_once(&format!("<{name}>"))?;
     let (text, _) = rest.split_once(&format!("</{name}>"))?;
     let mut text = text.to_owned();
-    for (written, meant) in [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")] {
+    for (written, meant) in [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+        ("&amp;", "&"),
+    ] {
         text = text.replace(written, meant);
     }
     Some(text)
@@ -148,10 +154,16 @@ mod tests {
         assert!(!has(&painter.paint(&svg("")).unwrap(), (0x3a, 0x3a, 0x3a)));
         assert!(painter.paint("<svg").is_err());
         // A described image is still one, and says what it shows.
-        let titled = svg("MMM").replace("<style>", "<title>A &lt; B</title><desc>p=0: 20 %</desc><style>");
+        let titled = svg("MMM").replace(
+            "<style>",
+            "<title>A &lt; B</title><desc>p=0: 20 %</desc><style>",
+        );
         let png = painter.paint(&titled).unwrap();
         assert!(has(&png, (0x00, 0x72, 0xb2)), "the image can be read");
-        for wanted in [&b"iTXtTitle\0\0\0en\0\0A < B"[..], b"iTXtDescription\0\0\0en\0\0p=0: 20 %"] {
+        for wanted in [
+            &b"iTXtTitle\0\0\0en\0\0A < B"[..],
+            b"iTXtDescription\0\0\0en\0\0p=0: 20 %",
+        ] {
             assert!(png.windows(wanted.len()).any(|bytes| bytes == wanted));
         }
     }

@@ -68,7 +68,9 @@ pub(super) fn reply(raw: &str) -> Vec<(String, Tone)> {
                 let mut found = Vec::new();
                 colour(text, "json", &JSON, &mut found);
                 mark_keys(&mut found);
-                found.iter().for_each(|(text, tone)| push(&mut pieces, text, *tone));
+                found
+                    .iter()
+                    .for_each(|(text, tone)| push(&mut pieces, text, *tone));
             }
             Language::Markdown => colour(text, "md", &MARKDOWN, &mut pieces),
             Language::Fence => push(&mut pieces, text, Tone::MdMark),
@@ -291,13 +293,21 @@ mod tests {
     fn json_ends_where_it_ends() {
         let parts = |raw: &str| -> Vec<(Language, String)> {
             let parts = parts(raw).into_iter();
-            parts.map(|(language, range)| (language, raw[range].to_owned())).collect()
+            parts
+                .map(|(language, range)| (language, raw[range].to_owned()))
+                .collect()
         };
         let md = |text: &str| (Language::Markdown, text.to_owned());
         let json = |text: &str| (Language::Json, text.to_owned());
-        assert_eq!(parts("a {\"b}\": \"\\\"}\"} c"), [md("a "), json("{\"b}\": \"\\\"}\"}"), md(" c")]);
+        assert_eq!(
+            parts("a {\"b}\": \"\\\"}\"} c"),
+            [md("a "), json("{\"b}\": \"\\\"}\"}"), md(" c")]
+        );
         assert_eq!(parts("{\n \"a\": [1,\n"), [json("{\n \"a\": [1,\n")]);
-        assert_eq!(parts("a set {x, y} [1] [x]\n"), [md("a set {x, y} [1] [x]\n")]);
+        assert_eq!(
+            parts("a set {x, y} [1] [x]\n"),
+            [md("a set {x, y} [1] [x]\n")]
+        );
         assert_eq!(parts("[\"a\"]\nb"), [json("[\"a\"]"), md("\nb")]);
     }
 

@@ -328,7 +328,11 @@ mod tests {
             ("\x1b]11;rgb:f/f/f\x07", Background::Light),
             ("\x1b]11;#002b36\x07", Background::Dark),
         ] {
-            assert_eq!(read(&[(3, bytes)]), [Input::Background(expected)], "{bytes:?}");
+            assert_eq!(
+                read(&[(3, bytes)]),
+                [Input::Background(expected)],
+                "{bytes:?}"
+            );
         }
     }
 
@@ -344,13 +348,26 @@ mod tests {
     #[test]
     fn an_answer_may_come_in_pieces() {
         let light = [Input::Background(Background::Light)];
-        let pieces = [(1, "\x1b"), (9, "]1"), (20, "1;rgb:ff"), (90, "/ff/ff\x1b"), (99, "\\")];
+        let pieces = [
+            (1, "\x1b"),
+            (9, "]1"),
+            (20, "1;rgb:ff"),
+            (90, "/ff/ff\x1b"),
+            (99, "\\"),
+        ];
         assert_eq!(read(&pieces), light);
     }
 
     #[test]
     fn keys_that_only_begin_like_an_answer_are_typed() {
-        for bytes in ["\x1b]", "\x1b]1", "\x1b]1x", "\x1b]11x", "\x1b]\x1b]", "\x1ba"] {
+        for bytes in [
+            "\x1b]",
+            "\x1b]1",
+            "\x1b]1x",
+            "\x1b]11x",
+            "\x1b]\x1b]",
+            "\x1ba",
+        ] {
             assert_eq!(read(&[(5, bytes)]), typed(bytes), "{bytes:?}");
         }
         // Escape alone, then a key of its own.

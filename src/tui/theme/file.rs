@@ -144,11 +144,7 @@ fn known(name: &str, folder: Option<&Path>) -> String {
 }
 
 /// The file of a theme, the user's before ours; `None` where there is none of this name.
-fn source(
-    name: &str,
-    folder: Option<&Path>,
-    only_ours: bool,
-) -> Result<Option<Layer>, ThemeError> {
+fn source(name: &str, folder: Option<&Path>, only_ours: bool) -> Result<Option<Layer>, ThemeError> {
     let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
     if !is_name {
         return Ok(None);
@@ -157,8 +153,8 @@ fn source(
     let own = own.map(|folder| folder.join(format!("{name}.toml")));
     let (origin, text, built_in) = match own.filter(|path| path.is_file()) {
         Some(path) => {
-            let text = small_text(&path, LARGEST_FILE)
-                .map_err(|error| ThemeError(error.to_string()))?;
+            let text =
+                small_text(&path, LARGEST_FILE).map_err(|error| ThemeError(error.to_string()))?;
             (path.display().to_string(), text, false)
         }
         None => match BUILT_IN.iter().find(|(ours, _)| *ours == name) {
@@ -325,7 +321,10 @@ impl<'a> Palette<'a> {
 
     /// What letters of this colour look like on this terminal.
     fn shown(&self, name: &str, color: Color, depth: ColorDepth) -> Option<Color> {
-        let own = self.sixteen.get(name).filter(|_| depth == ColorDepth::Sixteen);
+        let own = self
+            .sixteen
+            .get(name)
+            .filter(|_| depth == ColorDepth::Sixteen);
         match own.and_then(|own| color::named(own)) {
             Some(own) => Some(own),
             None => color::reduced(color, depth, self.background),

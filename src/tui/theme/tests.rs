@@ -153,7 +153,11 @@ fn a_truecolor_theme_of_ones_own_is_read_with_sixteen_colours() {
             );
             std::fs::write(folder.path().join("own.toml"), text).unwrap();
             let theme = load("own", Some(folder.path()), ColorDepth::Sixteen).unwrap();
-            let paper = if background == "dark" { [0; 3] } else { [255; 3] };
+            let paper = if background == "dark" {
+                [0; 3]
+            } else {
+                [255; 3]
+            };
             for palette in [XTERM, ours()] {
                 let fg = seen(theme.style(Tone::Text).fg, &palette).unwrap();
                 let found = contrast(fg, paper);

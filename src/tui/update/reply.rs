@@ -207,7 +207,11 @@ fn raw_on_screen(app: &mut App) -> Vec<&mut ReplyState> {
                 .collect()
         }
         Screen::Annotate if app.annotate.raw => {
-            let open = app.annotate.queue.as_mut().and_then(|queue| queue.open.as_mut());
+            let open = app
+                .annotate
+                .queue
+                .as_mut()
+                .and_then(|queue| queue.open.as_mut());
             let reply = open.and_then(|(_, opened)| opened.as_mut().ok());
             reply.map(|open| &mut *open.state).into_iter().collect()
         }

@@ -130,7 +130,11 @@ pub(super) fn finished(app: &App, reply: &ReplyState, as_received: bool, width: 
     origin(app, reply, &mut flow);
     if as_received {
         let plain = || Rc::new(Rich::plain(&reply.raw, Tone::Text));
-        flow.text(&app.wraps, reply.highlighted.clone().unwrap_or_else(plain), 0);
+        flow.text(
+            &app.wraps,
+            reply.highlighted.clone().unwrap_or_else(plain),
+            0,
+        );
         return flow;
     }
     let documents: Vec<(String, Tone)> = reply
