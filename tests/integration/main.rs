@@ -20,6 +20,7 @@ mod http;
 mod import;
 mod import_rule;
 mod index;
+mod look;
 mod messages;
 mod milvus;
 mod milvus_server;
