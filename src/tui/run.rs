@@ -76,7 +76,7 @@ fn app_of(setup: &Setup, size: (u16, u16)) -> App {
     let depth = setup
         .colors
         .unwrap_or_else(|| terminal::color_depth(variable));
-    let mut complaints = Vec::new();
+    let mut complaints: Vec<String> = terminal::wrong_colors(variable).into_iter().collect();
     let (theme, looks) = theme_of(setup, depth, background::told(variable), &mut complaints);
     let keymap = Keymap::new(&setup.keys).unwrap_or_else(|mistakes| {
         let said: Vec<String> = mistakes

@@ -17,6 +17,7 @@ use crossterm::{cursor, execute, queue};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
+use crate::domain::text::short;
 use crate::tui::TuiError;
 use crate::tui::theme::ColorDepth;
 
@@ -216,10 +217,24 @@ fn without_screens(_: impl Fn(&str) -> Option<String>) -> Option<String> {
     None
 }
 
+/// The variable with which a person overrules what the terminal says of its colours.
+const COLORS: &str = "MEDRGB_COLORS";
+
+/// Terminals with all colours, by a part of their `TERM`: over SSH `COLORTERM` is lost.
+const ALL_COLORS: [&str; 7] = [
+    "-direct",
+    "kitty",
+    "alacritty",
+    "foot",
+    "ghostty",
+    "wezterm",
+    "contour",
+];
+
 /// How many colours this terminal shows, from the environment.
 pub fn color_depth(variable: impl Fn(&str) -> Option<String>) -> ColorDepth {
     let value = |name: &str| variable(name).unwrap_or_default().to_ascii_lowercase();
-    match value("MEDRGB_COLORS").as_str() {
+    match value(COLORS).as_str() {
         "none" | "0" => return ColorDepth::None,
         "16" => return ColorDepth::Sixteen,
         "256" => return ColorDepth::Cube,
@@ -229,13 +244,27 @@ pub fn color_depth(variable: impl Fn(&str) -> Option<String>) -> ColorDepth {
     let (term, colorterm) = (value("TERM"), value("COLORTERM"));
     if !value("NO_COLOR").is_empty() || term == "dumb" {
         ColorDepth::None
-    } else if colorterm == "truecolor" || colorterm == "24bit" || term.ends_with("-direct") {
+    } else if matches!(colorterm.as_str(), "truecolor" | "24bit")
+        || ALL_COLORS.iter().any(|part| term.contains(part))
+    {
         ColorDepth::True
-    } else if term.contains("256color") || term.contains("kitty") || term.contains("alacritty") {
+    } else if term.contains("256color") {
         ColorDepth::Cube
     } else {
         ColorDepth::Sixteen
     }
+}
+
+/// What is wrong with the wish for a number of colours, if anything is.
+pub fn wrong_colors(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let value = variable(COLORS).filter(|value| !value.is_empty())?;
+    let known = ["none", "0", "16", "256", "truecolor", "24bit"];
+    (!known.contains(&value.to_ascii_lowercase().as_str())).then(|| {
+        format!(
+            "environment variable {COLORS} must be none, 16, 256 or truecolor, but is \"{}\"; using what the terminal says",
+            short(&value)
+        )
+    })
 }
 
 /// Whether braille patterns can be drawn: not on the Linux console, whose fonts have none, and not where the
@@ -376,5 +405,10 @@ mod tests {
             depth(&[("NO_COLOR", "1"), ("MEDRGB_COLORS", "256")]),
             ColorDepth::Cube
         );
+        assert_eq!(depth(&[("TERM", "xterm-kitty")]), ColorDepth::True);
+        assert_eq!(depth(&[("TERM", "screen")]), ColorDepth::Sixteen);
+        let wrong = |value: &str| wrong_colors(|_| Some(value.to_owned()));
+        assert_eq!(wrong("").or(wrong("256")).or(wrong("TrueColor")), None);
+        assert!(wrong("many").is_some_and(|text| text.contains("\"many\"")));
     }
 }
