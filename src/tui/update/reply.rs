@@ -200,11 +200,10 @@ fn raw_on_screen(app: &mut App) -> Vec<&mut ReplyState> {
         Screen::Instance => {
             let state = app.instance.as_ref().filter(|state| state.raw);
             let context = state.and_then(|state| state.context());
-            let replies = &mut app.replies;
-            context
-                .and_then(|context| replies.shown_mut(context))
-                .into_iter()
-                .collect()
+            match context {
+                Some(context) => app.replies.shown_mut(context).into_iter().collect(),
+                None => Vec::new(),
+            }
         }
         Screen::Annotate if app.annotate.raw => {
             let open = app
@@ -227,11 +226,11 @@ fn raw_on_screen(app: &mut App) -> Vec<&mut ReplyState> {
 
 /// Asks for the syntax colours of raw replies on screen, once for each.
 pub(super) fn highlight(app: &mut App) -> Vec<Effect> {
-    raw_on_screen(app)
-        .into_iter()
-        .filter(|reply| !std::mem::replace(&mut reply.colours_asked, true))
-        .map(|reply| Effect::Highlight(reply.raw.clone()))
-        .collect()
+    let ask = |reply: &mut ReplyState| {
+        let asked = std::mem::replace(&mut reply.colours_asked, true);
+        (!asked).then(|| Effect::Highlight(reply.raw.clone()))
+    };
+    raw_on_screen(app).into_iter().filter_map(ask).collect()
 }
 
 pub(super) fn on_highlighted(app: &mut App, raw: &str, pieces: &[(String, Tone)]) {
