@@ -36,6 +36,8 @@ pub struct Config {
     pub keys: BTreeMap<String, Vec<String>>,
     /// Whether the mouse is captured (takes text selection away from the terminal).
     pub mouse: bool,
+    /// Whether nothing moves by itself: no typing effects, redrawing twice a second at most while text streams in.
+    pub reduced_motion: bool,
 }
 
 impl Default for Config {
@@ -52,6 +54,7 @@ impl Default for Config {
             models: BTreeMap::new(),
             keys: BTreeMap::new(),
             mouse: false,
+            reduced_motion: false,
         }
     }
 }

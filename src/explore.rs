@@ -1,18 +1,22 @@
 //! `medrgb [PATH]`: the explorer, with the settings of the command line. Above both, since neither may
 //! import the other.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::cli::common::{Environment, note, templates};
-use crate::cli::{ExplorerArgs, Failure};
+use crate::cli::common::{Environment, note, templates, variable};
+use crate::cli::{Explorer, ExplorerArgs, Failure, KeyRow};
 use crate::cli::{annotate, encoder, search};
 use crate::data::session;
 use crate::data::talk::{self, Script};
 use crate::domain::prompt::Templates;
 use crate::engine::models::{open_model, replay, sample_replay, store_file};
 use crate::model::replay::Pace;
-use crate::model::select::sampling;
+use crate::model::select::{resolve, sampling};
+use crate::tui::command::COMMANDS;
+use crate::tui::keymap::Keymap;
+use crate::tui::theme::{self, ColorDepth};
 use crate::tui::{FindEncoder, ModelChoice, OpenIndex, Remembered, Setup, Shelf, Source};
 
 /// Name of the run under which the explorer stores replies.
@@ -21,15 +25,77 @@ const RUN: &str = "explorer";
 /// How a name begins that stands for a recorded run.
 const REPLAY: &str = "replay:";
 
+/// What the commands need of the explorer.
+pub const DOOR: Explorer = Explorer {
+    open: run,
+    faults,
+    keys,
+};
+
+/// What is wrong with the settings for the explorer, one sentence each.
+fn faults(environment: &Environment) -> Vec<String> {
+    let (config, paths) = (&environment.config, &environment.paths);
+    let mut faults = Vec::new();
+    if let Err(mistakes) = Keymap::new(&config.keys) {
+        let places = key_places(environment);
+        faults.extend(mistakes.iter().map(|mistake| mistake.said(&places)));
+    }
+    let place = |key: &str| match environment.settings.place(key) {
+        Some(place) => format!("{place}: "),
+        None => String::new(),
+    };
+    let folder = paths.config.join("themes");
+    if config.theme != theme::AUTO
+        && !config.theme.is_empty()
+        && let Err(wrong) = theme::load(&config.theme, Some(&folder), ColorDepth::True)
+    {
+        faults.push(format!("{}{wrong}", place("theme")));
+    }
+    if let Err(wrong) = resolve(&config.model, None, config, &variable) {
+        faults.push(format!("{}{}", place("model"), wrong.message));
+    }
+    if let Err(wrong) = annotate::taxonomy(None, config) {
+        faults.push(format!("{}{wrong}", place("taxonomy")));
+    }
+    if let Err(wrong) = templates(config.prompts.as_ref()) {
+        faults.push(format!("{}{wrong}", place("prompts")));
+    }
+    faults
+}
+
+/// File and line of every command whose keys were changed.
+fn key_places(environment: &Environment) -> BTreeMap<String, String> {
+    let names = environment.config.keys.keys();
+    names
+        .filter_map(|name| {
+            let place = environment.settings.place(&format!("keys.{name}"))?;
+            Some((name.clone(), place))
+        })
+        .collect()
+}
+
+fn keys() -> Vec<KeyRow> {
+    let row = |row: &crate::tui::command::CommandInfo| KeyRow {
+        name: row.name,
+        keys: row.keys,
+        help: row.help,
+    };
+    COMMANDS.iter().map(row).collect()
+}
+
 /// Opens the explorer on a dataset folder, or on the sample benchmark.
 ///
 /// # Errors
 /// [`Failure`] when there is no terminal, or a prompt template or script of the user's is broken.
 pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure> {
     let mut environment = environment.clone();
-    if let Some(theme) = args.theme {
-        environment.config.theme = theme;
-    }
+    let theme_place = match args.theme {
+        Some(theme) => {
+            environment.config.theme = theme;
+            Some("--theme".to_owned())
+        }
+        None => environment.settings.place("theme"),
+    };
     let script = script(args.talk.as_deref(), args.demo)?;
     if let Some(model) = args.model {
         environment.config.model = model;
@@ -81,9 +147,12 @@ pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure>
         hits: config.retrieval.k,
         theme: config.theme.clone(),
         themes: Some(paths.config.join("themes")),
+        theme_place,
         colors: None,
         keys: config.keys.clone(),
+        key_places: key_places(environment),
         mouse: config.mouse,
+        reduced_motion: config.reduced_motion,
         talk: script.map(Arc::new),
         pace,
     };

@@ -1,5 +1,5 @@
 //! The `medrgb` program.
 
 fn main() -> std::process::ExitCode {
-    medrgb::cli::main(medrgb::explore::run)
+    medrgb::cli::main(medrgb::explore::DOOR)
 }

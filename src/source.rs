@@ -225,6 +225,36 @@ fn skip_line(reader: &mut dyn BufRead) -> io::Result<()> {
     }
 }
 
+/// The text of a small file that a person writes, such as settings or a theme.
+///
+/// # Errors
+/// One whole sentence: the file can't be read, is larger than `largest` bytes or is not UTF-8 (both
+/// [`io::ErrorKind::InvalidData`]).
+pub fn small_text(path: &Path, largest: u64) -> io::Result<String> {
+    let name = path.display();
+    let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidData, text);
+    let unreadable =
+        |error: io::Error| io::Error::new(error.kind(), format!("{name} can't be read: {error}"));
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(unreadable)?;
+    // One byte more tells a file that is too large, whatever its size is said to be.
+    file.take(largest + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    if bytes.len() as u64 > largest {
+        return Err(invalid(format!(
+            "{name} is larger than {largest} bytes, which no file of this kind is; it seems to be another one"
+        )));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        invalid(format!(
+            "{name}, line {line}: this is not UTF-8 text; save the file as UTF-8"
+        ))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use serde::Serialize;
 
 use crate::cli::Failure;
+use crate::cli::progress;
 use crate::cli::settings::{self, Settings};
 use crate::config::{Config, Paths};
 use crate::data::prompts;
@@ -36,6 +37,7 @@ impl Environment {
         let folder = std::env::current_dir().unwrap_or_default();
         let settings = settings::load(&paths, &folder, &variable)?;
         encoders::keep_kernels_under(paths.cache.join("kernels"));
+        progress::reduce_motion(settings.config.reduced_motion);
         Ok(Environment {
             config: settings.config.clone(),
             paths,

@@ -2,10 +2,11 @@
 
 use crate::cli::common::{Environment, say, say_json};
 use crate::cli::settings::USER_FILE;
-use crate::cli::{Failure, common};
+use crate::cli::{Explorer, Failure, KeyRow, common};
 use crate::data::output;
+use crate::domain::text::one_line;
 
-/// The commented default that `config init` writes.
+/// The commented default that `config init` writes, without the keys.
 const DEFAULT_FILE: &str = include_str!("../../assets/config.toml");
 
 /// Arguments of `medrgb config`.
@@ -37,14 +38,14 @@ pub enum Action {
 ///
 /// # Errors
 /// [`Failure`] with one clear sentence.
-pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
+pub fn run(args: Args, environment: &Environment, explorer: Explorer) -> Result<(), Failure> {
     match args.action {
-        Action::Show { json } => show(environment, json),
-        Action::Init { force } => init(environment, force),
+        Action::Show { json } => show(environment, &(explorer.faults)(environment), json),
+        Action::Init { force } => init(environment, &default_file(&(explorer.keys)()), force),
     }
 }
 
-fn show(environment: &Environment, json: bool) -> Result<(), Failure> {
+fn show(environment: &Environment, faults: &[String], json: bool) -> Result<(), Failure> {
     let settings = &environment.settings;
     let values = serde_json::to_value(&environment.config).map_err(Failure::failed)?;
     let mut rows = Vec::new();
@@ -54,9 +55,10 @@ fn show(environment: &Environment, json: bool) -> Result<(), Failure> {
         let rows: serde_json::Map<_, _> = rows
             .iter()
             .map(|(key, value)| {
+                let line = settings.lines.get(key);
                 (
                     key.clone(),
-                    serde_json::json!({"value": value, "origin": origin(key)}),
+                    serde_json::json!({"value": value, "origin": origin(key), "line": line}),
                 )
             })
             .collect();
@@ -64,6 +66,7 @@ fn show(environment: &Environment, json: bool) -> Result<(), Failure> {
             "settings": rows,
             "user_file": settings.user_file,
             "project_file": settings.project_file,
+            "problems": faults,
         }));
     }
     let width = rows
@@ -76,7 +79,7 @@ fn show(environment: &Environment, json: bool) -> Result<(), Failure> {
         say(&format!(
             "{:<width$}# {}",
             format!("{key} = {value}"),
-            origin(key)
+            settings.place(key).unwrap_or_else(|| "default".to_owned())
         ))?;
     }
     let state = if settings.user_file.is_file() {
@@ -87,7 +90,14 @@ fn show(environment: &Environment, json: bool) -> Result<(), Failure> {
     say(&format!(
         "\nyour file: {}{state}",
         settings.user_file.display()
-    ))
+    ))?;
+    if !faults.is_empty() {
+        say("\nwhat is wrong:")?;
+    }
+    for fault in faults {
+        say(&format!("  {}", one_line(fault)))?;
+    }
+    Ok(())
 }
 
 /// Dotted keys of all leaves.
@@ -107,7 +117,26 @@ fn flatten(prefix: &str, value: &serde_json::Value, rows: &mut Vec<(String, serd
     }
 }
 
-fn init(environment: &Environment, force: bool) -> Result<(), Failure> {
+/// The commented default with every key of the explorer.
+fn default_file(keys: &[KeyRow]) -> String {
+    let mut text = DEFAULT_FILE.to_owned();
+    text.push_str(
+        "\n# Keys of the explorer: a command's name and its keys. A key is one character, or enter, esc, tab, backspace, space,\n# up, down, left, right, home, end, pageup, pagedown, delete, insert, f1 … f12, with ctrl-, alt- or shift- before it.\n# [] takes a command its keys; it can still be chosen by name (`:` in the explorer).\n#= [keys]\n",
+    );
+    for row in keys {
+        let names: Vec<String> = row.keys.iter().map(|key| quoted(key)).collect();
+        let set = format!("#= {} = [{}]", row.name, names.join(", "));
+        text.push_str(&format!("{set:<44} # {}\n", row.help));
+    }
+    text
+}
+
+/// A text as TOML writes it.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+fn init(environment: &Environment, text: &str, force: bool) -> Result<(), Failure> {
     let file = environment.paths.config.join(USER_FILE);
     if file.exists() && !force {
         return Err(Failure::Failed(format!(
@@ -122,7 +151,7 @@ fn init(environment: &Environment, force: bool) -> Result<(), Failure> {
             output::reason(&error)
         ))
     })?;
-    output::write_text(&file, DEFAULT_FILE).map_err(Failure::failed)?;
+    output::write_text(&file, text).map_err(Failure::failed)?;
     common::note(&format!("wrote {}", file.display()));
     Ok(())
 }
@@ -131,21 +160,63 @@ fn init(environment: &Environment, force: bool) -> Result<(), Failure> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
-    use crate::config::Config;
+    use crate::config::{Config, ModelConfig};
 
-    /// The commented lines of the default file, uncommented, must be valid and equal the defaults.
+    const KEYS: [KeyRow; 1] = [KeyRow {
+        name: "ask",
+        keys: &["a", "\\", "\""],
+        help: "ask the model",
+    }];
+
+    fn uncommented(mark: &str) -> String {
+        let file = default_file(&KEYS);
+        let lines = file
+            .lines()
+            .map(|line| line.strip_prefix(mark).unwrap_or(line));
+        lines.map(|line| format!("{line}\n")).collect()
+    }
+
     #[test]
     fn the_default_file_says_the_defaults() {
-        let text: String = DEFAULT_FILE
+        let untouched: Config = toml::from_str(&default_file(&KEYS)).unwrap();
+        assert_eq!(untouched, Config::default());
+        let mut parsed: Config = toml::from_str(&uncommented("#= ")).unwrap();
+        let keys = parsed.keys.remove("ask").unwrap();
+        assert_eq!(keys, KEYS[0].keys);
+        assert_eq!(parsed, Config::default());
+    }
+
+    /// With the examples too, the file is valid and leaves no setting out.
+    #[test]
+    fn the_default_file_names_every_setting() {
+        let file = default_file(&KEYS);
+        let examples: String = file
             .lines()
-            .map(|line| line.strip_prefix("#= ").unwrap_or(line))
+            .map(|line| {
+                line.strip_prefix("#= ")
+                    .or(line.strip_prefix("#: "))
+                    .unwrap_or(line)
+            })
             .map(|line| format!("{line}\n"))
             .collect();
-        let parsed: Config = toml::from_str(&text).unwrap();
-        assert_eq!(parsed, Config::default());
-        assert_eq!(
-            toml::from_str::<Config>(DEFAULT_FILE).unwrap(),
-            Config::default()
-        );
+        let parsed: Config = toml::from_str(&examples).unwrap();
+        assert_eq!(parsed.models.len(), 2);
+        let set: toml::Table = toml::from_str(&examples).unwrap();
+        let names = |value: serde_json::Value| -> Vec<String> {
+            value.as_object().unwrap().keys().cloned().collect()
+        };
+        for name in names(serde_json::to_value(Config::default()).unwrap()) {
+            assert!(set.contains_key(&name), "{name} is missing");
+        }
+        let models = set["models"].as_table().unwrap();
+        for name in names(serde_json::to_value(ModelConfig::default()).unwrap()) {
+            let found = models
+                .values()
+                .any(|model| model.as_table().unwrap().contains_key(&name));
+            assert!(found, "models.….{name} is missing");
+        }
+        for (name, model) in &parsed.models {
+            assert_eq!(crate::model::entry::fault(model), None, "{name}");
+        }
     }
 }

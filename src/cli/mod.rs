@@ -46,8 +46,27 @@ use crate::model::open::is_computing;
 /// Most characters of an argument that a message quotes whole.
 const LONGEST_QUOTED: usize = 200;
 
-/// Opens the explorer; given by the program's start, since commands and explorer do not know each other.
-pub type OpenExplorer = fn(ExplorerArgs, &common::Environment) -> Result<(), Failure>;
+/// What commands need of the explorer; given by the program's start, since the two do not know each other.
+#[derive(Debug, Clone, Copy)]
+pub struct Explorer {
+    /// Opens it.
+    pub open: fn(ExplorerArgs, &common::Environment) -> Result<(), Failure>,
+    /// What is wrong with the settings that only it uses, one sentence each; it would start with its own instead.
+    pub faults: fn(&common::Environment) -> Vec<String>,
+    /// Its commands and their keys.
+    pub keys: fn() -> Vec<KeyRow>,
+}
+
+/// A command of the explorer.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyRow {
+    /// Its name in the configuration.
+    pub name: &'static str,
+    /// Its keys unless the configuration says otherwise.
+    pub keys: &'static [&'static str],
+    /// What it does.
+    pub help: &'static str,
+}
 
 /// Why a command did not do what was asked. The texts are one clear sentence each.
 #[derive(Debug, thiserror::Error)]
@@ -115,7 +134,7 @@ pub struct ExplorerArgs {
     /// Give a talk: go through the steps of this script (TOML) with the recorded replies of its run.
     #[arg(long, value_name = "SCRIPT")]
     pub talk: Option<PathBuf>,
-    /// Theme: dark, light, okabe-ito, high-contrast, mono, or one of your own.
+    /// Theme: auto (as the terminal is), dark, light, okabe-ito, high-contrast, mono, or one of your own.
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
     /// Start at the list of questions, not where you were the last time.
@@ -182,7 +201,7 @@ pub enum Command {
 
 /// Runs the program with the process's arguments and gives its exit code: 0 done (also when the reader
 /// of the output went away), 1 failed, 2 wrong use.
-pub fn main(open_explorer: OpenExplorer) -> ExitCode {
+pub fn main(explorer: Explorer) -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(mut error) => {
@@ -193,7 +212,7 @@ pub fn main(open_explorer: OpenExplorer) -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    let code = match start(cli, open_explorer) {
+    let code = match start(cli, explorer) {
         Ok(()) | Err(Failure::Closed) => 0,
         Err(failure) => {
             let sentence = text::clean(&failure.to_string()).replace('\n', " ");
@@ -250,14 +269,14 @@ fn print(error: &clap::Error) {
     }
 }
 
-fn start(cli: Cli, open_explorer: OpenExplorer) -> Result<(), Failure> {
+fn start(cli: Cli, explorer: Explorer) -> Result<(), Failure> {
     if let Some(Command::Completions(args)) = cli.command {
         return completions::run(args);
     }
     let environment = common::Environment::of_process()?;
     common::start_log(&environment.paths);
     match cli.command {
-        None => open_explorer(cli.explorer, &environment),
+        None => (explorer.open)(cli.explorer, &environment),
         Some(Command::Compose(args)) => compose::run(args, &environment),
         Some(Command::Ask(args)) => ask::run(args, &environment),
         Some(Command::Audit(args)) => audit::run(args, &environment),
@@ -279,7 +298,7 @@ fn start(cli: Cli, open_explorer: OpenExplorer) -> Result<(), Failure> {
         Some(Command::Annotate(args)) => annotate::run(args, &environment),
         Some(Command::Models(args)) => models::run(args, &environment),
         Some(Command::Doctor(args)) => doctor::run(args, &environment),
-        Some(Command::Config(args)) => config::run(args, &environment),
+        Some(Command::Config(args)) => config::run(args, &environment, explorer),
         Some(Command::Completions(args)) => completions::run(args),
     }
 }

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
 use crate::cli::common::{Environment, note, say, say_json};
+use crate::cli::progress;
 use crate::model::fetch::{
     self, FetchError, Fetched, HubCaches, Progress, Settings, Verified, locate, origin,
 };
@@ -265,7 +266,10 @@ struct Bar {
 impl Bar {
     fn new(name: &'static str) -> Self {
         Bar {
-            bar: std::io::stderr().is_terminal().then(|| ProgressBar::new(0)),
+            bar: {
+                let terminal = std::io::stderr().is_terminal();
+                terminal.then(|| ProgressBar::with_draw_target(Some(0), progress::target()))
+            },
             name,
             said: None,
         }

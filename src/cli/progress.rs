@@ -13,6 +13,30 @@ use crate::cli::common::note;
 /// Seconds between two lines where standard error is no terminal: logs stay short, and silence means trouble.
 const EVERY: u64 = 30;
 
+/// How often a line moves by itself on a terminal, and where motion is reduced.
+const TICK: Duration = Duration::from_millis(200);
+const STILL_TICK: Duration = Duration::from_secs(1);
+
+/// Whether motion is reduced.
+static STILL: AtomicBool = AtomicBool::new(false);
+
+/// Lets the lines from now on move less, or as always.
+pub fn reduce_motion(still: bool) {
+    STILL.store(still, Ordering::Relaxed);
+}
+
+fn still() -> bool {
+    STILL.load(Ordering::Relaxed)
+}
+
+/// Where progress is drawn: on standard error, once a second where motion is reduced.
+pub fn target() -> ProgressDrawTarget {
+    match still() {
+        true => ProgressDrawTarget::stderr_with_hz(1),
+        false => ProgressDrawTarget::stderr(),
+    }
+}
+
 /// The progress of one command; gone from the screen when it is dropped.
 #[derive(Debug)]
 pub struct Line {
@@ -29,14 +53,14 @@ impl Line {
     pub fn new() -> Line {
         let terminal = std::io::stderr().is_terminal();
         let bar = if terminal {
-            ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
+            ProgressBar::with_draw_target(None, target())
         } else {
             ProgressBar::hidden()
         };
         let style = ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} {per_sec} {eta} left")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_style(style.progress_chars("=> "));
-        bar.enable_steady_tick(Duration::from_millis(200));
+        bar.enable_steady_tick(if still() { STILL_TICK } else { TICK });
         Line {
             bar,
             terminal,

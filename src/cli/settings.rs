@@ -7,23 +7,30 @@ use std::path::{Path, PathBuf};
 use crate::cli::Failure;
 use crate::config::{Config, HOTTEST, Paths};
 use crate::domain::annotation::annotator_name;
-use crate::domain::plain::plain;
-use crate::domain::text::line_at;
+use crate::domain::text::{fault_of_name, short};
+use crate::domain::toml_file;
+use crate::model::entry;
+use crate::source::small_text;
 
 /// File name of the user's settings in the configuration folder.
 pub const USER_FILE: &str = "config.toml";
 /// File name of a project's settings, looked for in the working folder and its parents.
 pub const PROJECT_FILE: &str = "medrgb.toml";
 /// Environment variables that set one value each: variable, key.
-pub const VARIABLES: [(&str, &str); 7] = [
+pub const VARIABLES: [(&str, &str); 8] = [
     ("MEDRGB_MODEL", "model"),
     ("MEDRGB_THEME", "theme"),
     ("MEDRGB_PROMPTS", "prompts"),
     ("MEDRGB_ANNOTATOR", "annotator"),
     ("MEDRGB_TAXONOMY", "taxonomy"),
+    ("MEDRGB_REDUCED_MOTION", "reduced_motion"),
     ("MEDRGB_ENCODER", "retrieval.encoder"),
     ("MEDRGB_BACKEND", "retrieval.backend"),
 ];
+/// Those of them that are switches.
+const SWITCHES: [&str; 1] = ["reduced_motion"];
+/// Most bytes of a file with settings; what is larger was named by mistake.
+const LARGEST_FILE: u64 = 1 << 18;
 
 /// Settings with the origin of every value that is not a default.
 #[derive(Debug, Clone)]
@@ -32,16 +39,35 @@ pub struct Settings {
     pub config: Config,
     /// Dotted key → file or variable that set it last.
     pub origins: BTreeMap<String, String>,
+    /// Dotted key → its line in the file that set it last.
+    pub lines: BTreeMap<String, usize>,
     /// The user's file, whether or not it exists.
     pub user_file: PathBuf,
     /// The project's file, if there is one.
     pub project_file: Option<PathBuf>,
 }
 
+impl Settings {
+    /// Where a value was set: file and line, or the variable; `None` for a default.
+    pub fn place(&self, key: &str) -> Option<String> {
+        place(key, &self.origins, &self.lines)
+    }
+}
+
 /// One source of settings.
 struct Layer {
     origin: String,
     table: toml::Table,
+    /// Dotted key → line.
+    lines: BTreeMap<String, usize>,
+}
+
+/// What all sources make together.
+#[derive(Default)]
+struct Merged {
+    table: toml::Table,
+    origins: BTreeMap<String, String>,
+    lines: BTreeMap<String, usize>,
 }
 
 /// The folders of this program: XDG on Linux, the platform's habit elsewhere. `MEDRGB_HOME` puts all of
@@ -92,27 +118,57 @@ pub fn load(
     let mut layers = Vec::new();
     if user_file.is_file() {
         layers.push(read_layer(&user_file)?);
+    } else if user_file.exists() {
+        return Err(Failure::Usage(format!(
+            "{} is not a file; move it away, and `medrgb config init` writes one with settings",
+            user_file.display()
+        )));
     }
     if let Some(file) = &project_file {
         layers.push(read_project(file)?);
     }
     layers.extend(environment(env)?);
-    let (config, origins) = merge(layers)?;
-    check(&config, &origins)?;
+    let merged = merge(layers);
+    let config: Config = toml::Value::Table(merged.table)
+        .try_into()
+        .map_err(Failure::usage)?;
+    if let Some((key, why)) = fault(&config) {
+        let place = place(&key, &merged.origins, &merged.lines);
+        let place = place.as_deref().unwrap_or("the defaults");
+        return Err(Failure::Usage(format!("{place}: {key} {why}")));
+    }
     Ok(Settings {
         config,
-        origins,
+        origins: merged.origins,
+        lines: merged.lines,
         user_file,
         project_file,
     })
+}
+
+/// Where a key was set; of one that stands nowhere itself (`models.x.model` is missing) where its table does.
+fn place(
+    key: &str,
+    origins: &BTreeMap<String, String>,
+    lines: &BTreeMap<String, usize>,
+) -> Option<String> {
+    let mut name = key;
+    loop {
+        match (origins.get(name), lines.get(name)) {
+            (Some(origin), Some(line)) => return Some(format!("{origin}, line {line}")),
+            (Some(origin), None) => return Some(origin.clone()),
+            _ => name = name.rsplit_once('.')?.0,
+        }
+    }
 }
 
 /// A project's file may not say where keys are sent.
 fn read_project(file: &Path) -> Result<Layer, Failure> {
     let layer = read_layer(file)?;
     if layer.table.contains_key("models") {
+        let line = layer.lines.get("models").copied().unwrap_or(1);
         return Err(Failure::Usage(format!(
-            "{}: a project's file may not define models, since they decide where keys are sent; put [models] into your own {USER_FILE} (`medrgb config show` says where it is)",
+            "{}, line {line}: a project's file may not define models, since they decide where keys are sent; put [models] into your own {USER_FILE} (`medrgb config show` says where it is)",
             file.display()
         )));
     }
@@ -120,17 +176,25 @@ fn read_project(file: &Path) -> Result<Layer, Failure> {
 }
 
 fn read_layer(file: &Path) -> Result<Layer, Failure> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::Failed(format!("{} can't be read: {error}", file.display())))?;
-    // Typed first: its errors carry line and column.
-    toml::from_str::<Config>(&text)
-        .map_err(|error| Failure::Usage(explain(file, &text, &error)))?;
-    let mut table: toml::Table =
-        toml::from_str(&text).map_err(|error| Failure::Usage(explain(file, &text, &error)))?;
+    let text = read_text(file)?;
+    let origin = file.display().to_string();
+    let wrong = |error: toml::de::Error| Failure::Usage(toml_file::explain(&origin, &text, &error));
+    // Typed first: its errors carry the place.
+    toml::from_str::<Config>(&text).map_err(wrong)?;
+    let mut table: toml::Table = toml::from_str(&text).map_err(wrong)?;
     resolve_paths(&mut table, file);
     Ok(Layer {
-        origin: file.display().to_string(),
+        lines: toml_file::lines(&text),
+        origin,
         table,
+    })
+}
+
+/// The text of a file with settings.
+fn read_text(file: &Path) -> Result<String, Failure> {
+    small_text(file, LARGEST_FILE).map_err(|error| match error.kind() {
+        std::io::ErrorKind::InvalidData => Failure::usage(error),
+        _ => Failure::failed(error),
     })
 }
 
@@ -150,143 +214,158 @@ fn environment(env: &dyn Fn(&str) -> Option<String>) -> Result<Vec<Layer>, Failu
         let Some(value) = env(variable).filter(|value| !value.is_empty()) else {
             continue;
         };
+        let value = match SWITCHES.contains(&key) {
+            true => toml::Value::Boolean(switch(variable, &value)?),
+            false => toml::Value::String(value),
+        };
         let mut table = toml::Table::new();
         match key.split_once('.') {
             Some((group, name)) => {
                 let mut inner = toml::Table::new();
-                inner.insert(name.into(), toml::Value::String(value));
+                inner.insert(name.into(), value);
                 table.insert(group.into(), toml::Value::Table(inner));
             }
             None => {
-                table.insert(key.into(), toml::Value::String(value));
+                table.insert(key.into(), value);
             }
         }
         layers.push(Layer {
             origin: format!("environment variable {variable}"),
             table,
+            lines: BTreeMap::new(),
         });
     }
     Ok(layers)
 }
 
-fn merge(layers: Vec<Layer>) -> Result<(Config, BTreeMap<String, String>), Failure> {
-    let mut merged = toml::Table::new();
-    let mut origins = BTreeMap::new();
-    for layer in layers {
-        overlay(&mut merged, layer.table, "", &layer.origin, &mut origins);
+/// A variable that is on or off.
+fn switch(variable: &str, value: &str) -> Result<bool, Failure> {
+    match value.trim().to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Ok(true),
+        "0" | "false" | "no" | "off" => Ok(false),
+        _ => Err(Failure::Usage(format!(
+            "environment variable {variable} must be 1 or 0, but is \"{}\"",
+            short(value)
+        ))),
     }
-    let config = toml::Value::Table(merged)
-        .try_into()
-        .map_err(Failure::usage)?;
-    Ok((config, origins))
 }
 
-/// Puts `above` over `below`, key by key, noting where each value came from.
-fn overlay(
-    below: &mut toml::Table,
-    above: toml::Table,
-    prefix: &str,
-    origin: &str,
-    origins: &mut BTreeMap<String, String>,
-) {
-    for (key, value) in above {
-        let path = if prefix.is_empty() {
-            key.clone()
-        } else {
-            format!("{prefix}.{key}")
+fn merge(layers: Vec<Layer>) -> Merged {
+    let mut merged = Merged::default();
+    for layer in layers {
+        let Layer {
+            origin,
+            table,
+            lines,
+        } = layer;
+        let mut set = |path: &str| {
+            merged.origins.insert(path.to_owned(), origin.clone());
+            match lines.get(path) {
+                Some(line) => merged.lines.insert(path.to_owned(), *line),
+                None => merged.lines.remove(path),
+            };
         };
+        overlay(&mut merged.table, table, "", &mut set);
+    }
+    merged
+}
+
+/// Puts `above` over `below`, key by key, and tells the dotted name of each value and table that was set.
+fn overlay(below: &mut toml::Table, above: toml::Table, prefix: &str, set: &mut dyn FnMut(&str)) {
+    for (key, value) in above {
+        let path = match prefix {
+            "" => key.clone(),
+            _ => format!("{prefix}.{key}"),
+        };
+        set(&path);
         match (below.get_mut(&key), value) {
             (Some(toml::Value::Table(inner)), toml::Value::Table(table)) => {
-                overlay(inner, table, &path, origin, origins);
+                overlay(inner, table, &path, set);
             }
             (_, toml::Value::Table(table)) => {
                 let mut inner = toml::Table::new();
-                overlay(&mut inner, table, &path, origin, origins);
+                overlay(&mut inner, table, &path, set);
                 below.insert(key, toml::Value::Table(inner));
             }
             (_, value) => {
-                origins.insert(path, origin.to_owned());
                 below.insert(key, value);
             }
         }
     }
 }
 
-/// Values that have the right type but make no sense.
-fn check(config: &Config, origins: &BTreeMap<String, String>) -> Result<(), Failure> {
-    let wrong = |key: &str, expected: &str| {
-        let origin = origins.get(key).map_or("the defaults", String::as_str);
-        Err(Failure::Usage(format!(
-            "{origin}: {key} must be {expected}"
-        )))
+/// The first value of the right type that makes no sense: its key and what it must be.
+fn fault(config: &Config) -> Option<(String, String)> {
+    general(config)
+        .map(|(key, why)| (key.to_owned(), why))
+        .or_else(|| config.models.iter().find_map(model_fault))
+}
+
+fn model_fault((name, model): (&String, &crate::config::ModelConfig)) -> Option<(String, String)> {
+    if let Some(why) = fault_of_name(name) {
+        return Some((format!("models.{name}"), format!("is no name: {why}")));
+    }
+    let (field, why) = entry::fault(model)?;
+    let key = match field {
+        "" => format!("models.{name}"),
+        _ => format!("models.{name}.{field}"),
     };
-    let hot = |temperature: f64| !(0.0..=HOTTEST).contains(&temperature);
-    let range = format!("a number from 0 to {HOTTEST}");
-    if hot(config.temperature) {
-        return wrong("temperature", &range);
-    }
-    for (name, model) in &config.models {
-        if model.temperature.is_some_and(hot) {
-            return wrong(&format!("models.{name}.temperature"), &range);
-        }
-        for (key, limit) in [("rpm", model.rpm), ("tpm", model.tpm)] {
-            if limit == Some(0) {
-                return wrong(&format!("models.{name}.{key}"), "at least 1");
-            }
-        }
-        if model
-            .top_logprobs
-            .is_some_and(|most| !(1..=20).contains(&most))
-        {
-            return wrong(&format!("models.{name}.top_logprobs"), "from 1 to 20");
-        }
-    }
-    if config.max_tokens == 0 {
-        return wrong("max_tokens", "at least 1");
-    }
-    if let Some(name) = &config.annotator
-        && annotator_name(name).is_none()
-    {
-        return wrong("annotator", "a name");
-    }
-    if config.retrieval.k == 0 || config.retrieval.k > 1000 {
-        return wrong("retrieval.k", "from 1 to 1000");
-    }
-    if config
-        .retrieval
-        .backend
-        .parse::<medrgb_encoder::BackendChoice>()
-        .is_err()
-    {
-        return wrong("retrieval.backend", "auto, cuda, wgpu or cpu");
-    }
-    Ok(())
+    Some((key, why))
 }
 
-/// One sentence for a TOML error: file, line, what is wrong, the nearest valid name.
-fn explain(file: &Path, text: &str, error: &toml::de::Error) -> String {
-    let line = error.span().map_or(1, |span| line_at(text, span.start));
-    let message = plain(&error.message().trim().replace('\n', "; "));
-    let hint = nearest_in(&message)
-        .map(|name| format!("; did you mean `{name}`?"))
-        .unwrap_or_default();
-    format!("{}, line {line}: {message}{hint}", file.display())
-}
-
-/// serde names the unknown field and the valid ones in back quotes: the closest of them.
-fn nearest_in(message: &str) -> Option<String> {
-    let mut names = message.split('`').skip(1).step_by(2);
-    let unknown = names.next()?;
-    nearest(unknown, names)
-}
-
-/// The candidate most like `name`, if any is like it at all.
-fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
-    candidates
-        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
-        .filter(|(likeness, _)| *likeness > 0.7)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate.to_owned())
+fn general(config: &Config) -> Option<(&'static str, String)> {
+    let retrieval = &config.retrieval;
+    let backend = retrieval.backend.parse::<medrgb_encoder::BackendChoice>();
+    let named = |text: &str| !text.trim().is_empty();
+    let rules = [
+        (
+            named(&config.model),
+            "model",
+            "the name of a model, such as embedded".to_owned(),
+            "empty".to_owned(),
+        ),
+        (
+            (0.0..=HOTTEST).contains(&config.temperature),
+            "temperature",
+            format!("a number from 0 to {HOTTEST}"),
+            config.temperature.to_string(),
+        ),
+        (
+            config.max_tokens > 0,
+            "max_tokens",
+            "at least 1".to_owned(),
+            config.max_tokens.to_string(),
+        ),
+        (
+            config
+                .annotator
+                .as_deref()
+                .is_none_or(|name| annotator_name(name).is_some()),
+            "annotator",
+            "a name".to_owned(),
+            "empty".to_owned(),
+        ),
+        (
+            (1..=1000).contains(&retrieval.k),
+            "retrieval.k",
+            "from 1 to 1000".to_owned(),
+            retrieval.k.to_string(),
+        ),
+        (
+            named(&retrieval.encoder),
+            "retrieval.encoder",
+            "auto, the name of an encoder or a folder".to_owned(),
+            "empty".to_owned(),
+        ),
+        (
+            backend.is_ok(),
+            "retrieval.backend",
+            "auto, cuda, wgpu or cpu".to_owned(),
+            format!("\"{}\"", short(&retrieval.backend)),
+        ),
+    ];
+    let broken = rules.into_iter().find(|(fine, ..)| !fine);
+    broken.map(|(_, key, expected, found)| (key, format!("must be {expected}, but is {found}")))
 }
 
 #[cfg(test)]
@@ -326,6 +405,8 @@ mod tests {
         assert_eq!(settings.config.prompts, Some(root.path().join("mine")));
         assert!(settings.origins["model"].ends_with(PROJECT_FILE));
         assert!(settings.origins["retrieval.k"].ends_with(USER_FILE));
+        let place = settings.place("retrieval.k").unwrap();
+        assert!(place.ends_with("config.toml, line 4"), "{place}");
         assert_eq!(
             settings.origins["retrieval.encoder"],
             "environment variable MEDRGB_ENCODER"
@@ -345,7 +426,7 @@ mod tests {
         .unwrap();
         let message = load(&paths, root.path(), &nothing).unwrap_err().to_string();
         assert!(message.contains("config.toml, line 2"), "{message}");
-        assert!(message.contains("did you mean `theme`?"), "{message}");
+        assert!(message.contains("did you mean \"theme\"?"), "{message}");
     }
 
     #[test]
@@ -370,7 +451,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            message.contains("medrgb.toml: temperature must be"),
+            message.contains("medrgb.toml, line 1: temperature must be"),
             "{message}"
         );
         let env = |name: &str| (name == "MEDRGB_BACKEND").then(|| "tpu".to_owned());

@@ -14,6 +14,7 @@ pub use fields::{Field, FieldKind};
 
 #[cfg(feature = "embedded")]
 pub mod embedded;
+pub mod entry;
 pub mod error;
 pub mod fetch;
 pub mod fields;

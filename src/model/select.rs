@@ -14,7 +14,7 @@ use crate::model::{FailureKind, ModelError, Sampling};
 pub const DEFAULT_EMBEDDED: &str = "qwen2.5-coder-0.5b";
 
 /// Most attempts after the first that a config may ask for.
-const MOST_RETRIES: u32 = 100;
+pub(crate) const MOST_RETRIES: u32 = 100;
 
 /// What a name stands for.
 #[derive(Debug, Clone, PartialEq)]

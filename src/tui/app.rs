@@ -22,7 +22,7 @@ use crate::tui::app::retrieval::{IndexState, RetrievalState};
 use crate::tui::app::sweep::SweepState;
 use crate::tui::app::talk::{Talk, Waiting};
 use crate::tui::keymap::Keymap;
-use crate::tui::theme::Theme;
+use crate::tui::theme::{Background, Theme};
 use crate::tui::widgets::text::WrapCache;
 
 pub mod annotate;
@@ -221,6 +221,31 @@ pub struct Settings {
     pub templates: Templates,
 }
 
+/// What the explorer looks like on a dark and on a light terminal.
+#[derive(Debug, Clone)]
+pub struct Looks {
+    dark: Rc<Theme>,
+    light: Rc<Theme>,
+}
+
+impl Looks {
+    /// These two.
+    pub fn new(dark: Theme, light: Theme) -> Looks {
+        Looks {
+            dark: Rc::new(dark),
+            light: Rc::new(light),
+        }
+    }
+
+    /// The one for a background.
+    pub fn on(&self, background: Background) -> &Rc<Theme> {
+        match background {
+            Background::Dark => &self.dark,
+            Background::Light => &self.light,
+        }
+    }
+}
+
 /// Everything that is shown.
 #[derive(Debug)]
 pub struct App {
@@ -238,6 +263,8 @@ pub struct App {
     pub model: ModelState,
     /// Why replies are not kept on disk, if they are not.
     pub store_problem: Option<String>,
+    /// Settings that could not be used, and what is used instead: one sentence each.
+    pub faults: Vec<String>,
     /// The list of questions.
     pub browse: Browse,
     /// The open question.
@@ -264,6 +291,8 @@ pub struct App {
     pub keymap: Keymap,
     /// Looks.
     pub theme: Rc<Theme>,
+    /// What they can become once the terminal's background is known; `None` where the theme was chosen.
+    pub looks: Option<Looks>,
     /// Settings.
     pub settings: Settings,
     /// Whether the mouse is captured.
@@ -292,6 +321,7 @@ impl App {
             dataset: DatasetState::Loading,
             model: ModelState::Opening,
             store_problem: None,
+            faults: Vec::new(),
             browse: Browse::default(),
             instance: None,
             replies: Replies::default(),
@@ -306,6 +336,7 @@ impl App {
             talk: None,
             keymap,
             theme: Rc::new(theme),
+            looks: None,
             settings,
             mouse: false,
             braille: true,

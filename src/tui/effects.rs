@@ -430,7 +430,7 @@ impl Effects {
             Effect::Highlight(raw) => {
                 let job = self.job();
                 self.thread("highlight", move || {
-                    let pieces = highlight::json(&raw);
+                    let pieces = highlight::reply(&raw);
                     job.send(Message::Highlighted { raw, pieces });
                 });
             }

@@ -4,13 +4,15 @@
 //! thread, which still has a reply to store.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crossterm::event::{Event, EventStream};
+use crossterm::event::EventStream;
 use futures_util::StreamExt;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+
+use crate::tui::terminal::background::{Answers, Input};
 
 /// Events that may wait for the loop.
 const WAITING: usize = 64;
@@ -20,17 +22,17 @@ const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Reads the terminal until it is dropped.
 pub struct Keyboard {
-    events: mpsc::Receiver<io::Result<Event>>,
+    events: mpsc::Receiver<io::Result<Input>>,
     stop: CancellationToken,
     ended: std::sync::mpsc::Receiver<()>,
 }
 
 impl Keyboard {
-    /// Begins to read; called on a runtime.
+    /// Begins to read; called on a runtime. `asked` is when the terminal was asked for its background, if it was.
     ///
     /// # Errors
     /// Where the system gives no thread.
-    pub fn start() -> io::Result<Keyboard> {
+    pub fn start(asked: Option<Instant>) -> io::Result<Keyboard> {
         let (sender, events) = mpsc::channel(WAITING);
         let (end, ended) = std::sync::mpsc::channel();
         let stop = CancellationToken::new();
@@ -38,7 +40,7 @@ impl Keyboard {
         std::thread::Builder::new()
             .name("keyboard".into())
             .spawn(move || {
-                runtime.block_on(read(&sender, &stopped));
+                runtime.block_on(read(&sender, &stopped, Answers::to(asked)));
                 drop(end);
             })?;
         Ok(Keyboard {
@@ -49,7 +51,7 @@ impl Keyboard {
     }
 
     /// The next event; `None` once nothing more can come.
-    pub async fn next(&mut self) -> Option<io::Result<Event>> {
+    pub async fn next(&mut self) -> Option<io::Result<Input>> {
         self.events.recv().await
     }
 }
@@ -70,17 +72,43 @@ impl Drop for Keyboard {
     }
 }
 
-async fn read(sender: &mpsc::Sender<io::Result<Event>>, stop: &CancellationToken) {
+async fn read(
+    sender: &mpsc::Sender<io::Result<Input>>,
+    stop: &CancellationToken,
+    mut answers: Answers,
+) {
     let mut stream = EventStream::new();
     loop {
+        let until = answers.until();
+        let wait = until.unwrap_or_else(Instant::now);
         let event = tokio::select! {
             biased;
             () = stop.cancelled() => return,
             event = stream.next() => event,
+            () = tokio::time::sleep_until(wait.into()), if until.is_some() => {
+                if !send(sender, answers.give_up()).await {
+                    return;
+                }
+                continue;
+            }
         };
-        let Some(event) = event else { return };
-        if sender.send(event).await.is_err() {
+        let sent = match event {
+            None => return,
+            Some(Ok(event)) => send(sender, answers.take(event, Instant::now())).await,
+            Some(Err(error)) => sender.send(Err(error)).await.is_ok(),
+        };
+        if !sent {
             return;
         }
     }
+}
+
+/// Sends all of them; whether there is still somebody to send to.
+async fn send(sender: &mpsc::Sender<io::Result<Input>>, inputs: Vec<Input>) -> bool {
+    for input in inputs {
+        if sender.send(Ok(input)).await.is_err() {
+            return false;
+        }
+    }
+    true
 }

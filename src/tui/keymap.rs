@@ -5,9 +5,10 @@ use std::fmt;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use crate::domain::nearest::{hint, nearest};
+use crate::domain::text::{clean, short};
 use crate::tui::app::Screen;
-use crate::tui::command::{COMMANDS, Command};
-use crate::tui::theme::nearest;
+use crate::tui::command::{self, COMMANDS, Command, CommandInfo};
 
 /// A key with its modifiers, normalised so that a binding needs no special keyboard protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -58,38 +59,123 @@ impl Chord {
         Chord { code, modifiers }
     }
 
-    /// Reads a name such as `a`, `R`, `ctrl-f`, `shift-tab`, `pageup`, `f8`.
+    /// Reads a name such as `a`, `R`, `ctrl-f`, `shift-tab`, `pageup`, `f8`; `None` for what is no key, or one that
+    /// terminals do not send.
     pub fn parse(text: &str) -> Option<Chord> {
-        let mut modifiers = KeyModifiers::NONE;
-        let mut rest = text;
-        loop {
-            let lower = rest.to_ascii_lowercase();
-            let (flag, length) = if lower.starts_with("ctrl-") {
-                (KeyModifiers::CONTROL, 5)
-            } else if lower.starts_with("alt-") {
-                (KeyModifiers::ALT, 4)
-            } else if lower.starts_with("shift-") {
-                (KeyModifiers::SHIFT, 6)
-            } else {
-                break;
-            };
-            modifiers |= flag;
-            rest = &rest[length..];
-        }
+        Chord::read(text).ok()
+    }
+
+    /// As [`Chord::parse`].
+    ///
+    /// # Errors
+    /// Why this is no key that can be used, as the rest of a sentence that begins with it.
+    pub fn read(text: &str) -> Result<Chord, String> {
+        let (modifiers, rest) = modifiers_of(text);
         let mut chars = rest.chars();
         let code = match (chars.next(), chars.next()) {
-            (Some(c), None) => KeyCode::Char(c),
-            _ => {
-                let lower = rest.to_ascii_lowercase();
-                let named = NAMED.iter().find(|(name, _)| *name == lower);
-                match (named, lower.strip_prefix('f').map(str::parse::<u8>)) {
-                    (Some((_, code)), _) => *code,
-                    (None, Some(Ok(number @ 1..=12))) => KeyCode::F(number),
-                    _ => return None,
-                }
+            (None, _) if modifiers.is_empty() => {
+                return Err("is empty; for a command without a key write []".to_owned());
             }
+            (None, _) => return Err("names no key after the -".to_owned()),
+            (Some(c), None) => return character(c, modifiers),
+            _ => named(rest).ok_or_else(|| no_key(rest))?,
         };
-        Some(Chord::of(KeyEvent::new(code, modifiers)))
+        Ok(Chord::of(KeyEvent::new(code, modifiers)))
+    }
+}
+
+/// The modifiers that stand before a key, and what follows them.
+fn modifiers_of(text: &str) -> (KeyModifiers, &str) {
+    let mut modifiers = KeyModifiers::NONE;
+    let mut rest = text;
+    loop {
+        let prefixes = [
+            ("ctrl-", KeyModifiers::CONTROL),
+            ("alt-", KeyModifiers::ALT),
+            ("shift-", KeyModifiers::SHIFT),
+        ];
+        let found = prefixes.into_iter().find(|(prefix, _)| {
+            let head = rest.get(..prefix.len());
+            head.is_some_and(|head| head.eq_ignore_ascii_case(prefix))
+        });
+        let Some((prefix, flag)) = found else {
+            return (modifiers, rest);
+        };
+        modifiers |= flag;
+        rest = &rest[prefix.len()..];
+    }
+}
+
+fn named(text: &str) -> Option<KeyCode> {
+    let lower = text.to_ascii_lowercase();
+    if let Some((_, code)) = NAMED.iter().find(|(name, _)| *name == lower) {
+        return Some(*code);
+    }
+    match lower.strip_prefix('f').map(str::parse::<u8>) {
+        Some(Ok(number @ 1..=12)) => Some(KeyCode::F(number)),
+        _ => None,
+    }
+}
+
+/// A character with modifiers, as far as terminals send that.
+fn character(c: char, modifiers: KeyModifiers) -> Result<Chord, String> {
+    let (ctrl, alt, shift) = (
+        modifiers.contains(KeyModifiers::CONTROL),
+        modifiers.contains(KeyModifiers::ALT),
+        modifiers.contains(KeyModifiers::SHIFT),
+    );
+    if clean(&c.to_string()) != c.to_string() || c == '\n' {
+        return Err("is a character that can't be seen; write the name of a key".to_owned());
+    }
+    let lower = c.to_ascii_lowercase();
+    if ctrl {
+        let same = match lower {
+            'i' => Some("tab"),
+            'm' => Some("enter"),
+            '[' => Some("esc"),
+            _ => None,
+        };
+        if let Some(name) = same {
+            return Err(format!("is sent by terminals as {name}; write {name}"));
+        }
+        if shift {
+            return Err(format!(
+                "is sent by terminals as ctrl-{lower}; leave shift- out"
+            ));
+        }
+        if !(lower.is_ascii_lowercase() || matches!(c, ' ' | '4'..='7')) {
+            return Err("is not sent by terminals; with ctrl- there are the letters".to_owned());
+        }
+    }
+    if alt && matches!(c, '[' | 'O') {
+        return Err("is how terminals begin the codes of other keys; choose another".to_owned());
+    }
+    // Which character shift makes of another depends on the keyboard; only that character is sent.
+    let code = match shift {
+        false => c,
+        true if c.is_lowercase() && c.to_uppercase().count() == 1 => {
+            c.to_uppercase().next().unwrap_or(c)
+        }
+        true if c.is_uppercase() => c,
+        true => {
+            return Err(
+                "is sent by terminals as the character that shift makes; write that one".to_owned(),
+            );
+        }
+    };
+    Ok(Chord::of(KeyEvent::new(KeyCode::Char(code), modifiers)))
+}
+
+/// What to say of a word that is no key.
+fn no_key(word: &str) -> String {
+    if word.split_whitespace().count() > 1 {
+        return "is more than one key; the explorer has no sequences of keys, write each key of its own in quotation marks".to_owned();
+    }
+    let lower = word.to_ascii_lowercase();
+    let all = NAMED.iter().map(|(name, _)| *name);
+    match nearest(&lower, all) {
+        Some(best) => format!("is not a key; did you mean \"{best}\"?"),
+        None => "is not a key; write one character, or enter, esc, tab, backspace, space, up, down, left, right, home, end, pageup, pagedown, delete, insert, f1 … f12, with ctrl-, alt- or shift- before it".to_owned(),
     }
 }
 
@@ -115,6 +201,105 @@ impl fmt::Display for Chord {
     }
 }
 
+/// A mistake in the keys of the config.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// The commands that it is about, by name.
+    commands: Vec<String>,
+    /// What is wrong, and the way out.
+    text: String,
+}
+
+impl Mistake {
+    /// The sentence, with the place of the first of its commands that has one (command → file and line).
+    pub fn said(&self, places: &BTreeMap<String, String>) -> String {
+        let place = self.commands.iter().find_map(|name| places.get(name));
+        let place = place.map_or_else(String::new, |place| format!("{place}: "));
+        format!("{place}[keys] {}", self.text)
+    }
+}
+
+fn unknown(name: &str) -> Option<Mistake> {
+    if COMMANDS.iter().any(|row| row.name == name) {
+        return None;
+    }
+    let valid: Vec<&str> = COMMANDS.iter().map(|row| row.name).collect();
+    Some(Mistake {
+        commands: vec![name.to_owned()],
+        text: format!(
+            "there is no command \"{}\"; {}",
+            short(name),
+            hint(name, &valid)
+        ),
+    })
+}
+
+/// The keys that the config gives a command; what is wrong with them is added to the mistakes.
+fn changed(row: &CommandInfo, names: &[String], mistakes: &mut Vec<Mistake>) -> Vec<Chord> {
+    let mut chords: Vec<Chord> = Vec::new();
+    let mut wrong = |text: String| {
+        mistakes.push(Mistake {
+            commands: vec![row.name.to_owned()],
+            text: format!("{}: {text}", row.name),
+        });
+    };
+    for name in names {
+        match Chord::read(name) {
+            Ok(chord) if chords.contains(&chord) => {
+                wrong(format!(
+                    "\"{}\" stands there twice; remove one",
+                    short(name)
+                ));
+            }
+            Ok(chord) => chords.push(chord),
+            Err(why) => wrong(format!("\"{}\" {why}", short(name))),
+        }
+    }
+    if names.is_empty() && row.command == Command::Quit {
+        wrong(
+            "needs a key, since without one nobody gets out; write one, such as \"ctrl-c\""
+                .to_owned(),
+        );
+    }
+    chords
+}
+
+/// Binds a key on the screens of a command; where it is bound already, that is a mistake that names both commands
+/// and all screens.
+fn clashes(
+    row: &CommandInfo,
+    chord: Chord,
+    bound: &mut HashMap<(Screen, Chord), Command>,
+    mistakes: &mut Vec<Mistake>,
+) {
+    let mut others: Vec<(Command, Vec<&str>)> = Vec::new();
+    for &screen in row.screens {
+        let Some(other) = bound.insert((screen, chord), row.command) else {
+            continue;
+        };
+        match others.iter_mut().find(|(command, _)| *command == other) {
+            Some((_, screens)) => screens.push(screen.name()),
+            None => others.push((other, vec![screen.name()])),
+        }
+    }
+    for (other, screens) in others {
+        let other = command::info(other).map_or("", |row| row.name);
+        let noun = if screens.len() == 1 {
+            "screen"
+        } else {
+            "screens"
+        };
+        mistakes.push(Mistake {
+            commands: vec![row.name.to_owned(), other.to_owned()],
+            text: format!(
+                "\"{chord}\" is bound to both {other} and {} on the {} {noun}; give one of them another key",
+                row.name,
+                screens.join(", ")
+            ),
+        });
+    }
+}
+
 /// Which key runs what, per screen.
 #[derive(Debug, Clone)]
 pub struct Keymap {
@@ -137,50 +322,25 @@ impl Keymap {
     /// The table's keys with the config's changes (command name → keys).
     ///
     /// # Errors
-    /// One sentence per mistake: an unknown command, an unknown key, a key with two commands on one screen.
-    pub fn new(changes: &BTreeMap<String, Vec<String>>) -> Result<Keymap, Vec<String>> {
-        let mut mistakes = Vec::new();
-        for name in changes.keys() {
-            if !COMMANDS.iter().any(|row| row.name == name) {
-                let valid: Vec<&str> = COMMANDS.iter().map(|row| row.name).collect();
-                mistakes.push(format!(
-                    "[keys]: there is no command \"{name}\"; {}",
-                    nearest(name, &valid)
-                ));
-            }
-        }
+    /// Every mistake: an unknown command, what is no key, a key with two commands on one screen.
+    pub fn new(changes: &BTreeMap<String, Vec<String>>) -> Result<Keymap, Vec<Mistake>> {
+        let mut mistakes: Vec<Mistake> = changes.keys().filter_map(|name| unknown(name)).collect();
         let mut keys = BTreeMap::new();
         let mut bound: HashMap<(Screen, Chord), Command> = HashMap::new();
         for row in COMMANDS {
-            let names: Vec<&str> = match changes.get(row.name) {
-                Some(changed) => changed.iter().map(String::as_str).collect(),
-                None => row.keys.to_vec(),
+            let chords = match changes.get(row.name) {
+                Some(names) => changed(row, names, &mut mistakes),
+                None => row
+                    .keys
+                    .iter()
+                    .filter_map(|key| Chord::parse(key))
+                    .collect(),
             };
-            let mut chords = Vec::new();
-            for name in names {
-                let Some(chord) = Chord::parse(name) else {
-                    mistakes.push(format!(
-                        "[keys] {}: \"{name}\" is not a key; write one character, or enter, esc, tab, space, up, down, left, right, home, end, pageup, pagedown, f1 … f12, with ctrl-, alt- or shift- before it",
-                        row.name
-                    ));
-                    continue;
-                };
-                chords.push(chord);
-                for &screen in row.screens {
-                    if let Some(other) = bound.insert((screen, chord), row.command) {
-                        let other = COMMANDS.iter().find(|row| row.command == other);
-                        mistakes.push(format!(
-                            "[keys]: \"{chord}\" is bound to both {} and {} on the {} screen; change one of them",
-                            other.map_or("", |row| row.name),
-                            row.name,
-                            screen.name()
-                        ));
-                    }
-                }
+            for &chord in &chords {
+                clashes(row, chord, &mut bound, &mut mistakes);
             }
             keys.insert(row.command, chords);
         }
-        mistakes.dedup();
         if mistakes.is_empty() {
             Ok(Keymap { keys, bound })
         } else {
@@ -232,6 +392,11 @@ mod tests {
     #[test]
     fn the_table_has_no_clash() {
         Keymap::new(&BTreeMap::new()).unwrap();
+        for row in COMMANDS {
+            for key in row.keys {
+                assert!(Chord::read(key).is_ok(), "{}: {key}", row.name);
+            }
+        }
     }
 
     #[test]
@@ -248,16 +413,48 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        let all = Keymap::new(&changes(&[
+        let places = BTreeMap::from([("stop".to_owned(), "f.toml, line 7".to_owned())]);
+        let all: Vec<String> = Keymap::new(&changes(&[
             ("aks", &["a"]),
             ("stop", &["a"]),
             ("zoom", &["hyper-z"]),
         ]))
         .unwrap_err()
-        .join("\n");
+        .iter()
+        .map(|mistake| mistake.said(&places))
+        .collect();
+        let all = all.join("\n");
         assert!(all.contains("\"aks\"; did you mean \"ask\"?"), "{all}");
-        assert!(all.contains("both ask and stop"), "{all}");
+        assert!(
+            all.contains("f.toml, line 7: [keys] \"a\" is bound to both ask and stop"),
+            "{all}"
+        );
         assert!(all.contains("\"hyper-z\" is not a key"), "{all}");
+    }
+
+    #[test]
+    fn keys_that_no_terminal_sends_are_refused_with_what_it_sends() {
+        for (name, expected) in [
+            ("ctrl-i", "as tab"),
+            ("ctrl-M", "as enter"),
+            ("ctrl-shift-a", "as ctrl-a"),
+            ("ctrl-1", "not sent"),
+            ("alt-[", "codes of other keys"),
+            ("shift-1", "write that one"),
+            ("g g", "more than one key"),
+            ("entre", "\"enter\""),
+            ("\u{7}", "can't be seen"),
+            ("", "is empty"),
+            ("ctrl-", "no key after"),
+        ] {
+            let why = Chord::read(name).unwrap_err();
+            assert!(why.contains(expected), "{name:?}: {why}");
+        }
+        assert_eq!(Chord::parse("shift-a"), Chord::parse("A"));
+        assert_eq!(
+            Chord::parse("Ctrl-Space").unwrap().to_string(),
+            "ctrl-space"
+        );
     }
 
     #[test]

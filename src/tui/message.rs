@@ -25,7 +25,7 @@ use crate::tui::app::reply::Verdict;
 use crate::tui::app::retrieval::{EncoderName, Hits};
 use crate::tui::app::sweep::{SweepEnd, SweepProgress};
 use crate::tui::editor::Purpose;
-use crate::tui::theme::Tone;
+use crate::tui::theme::{Background, Tone};
 
 /// Everything that can happen.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ pub enum Message {
     Mouse(MouseEvent),
     /// The terminal has another size.
     Resize(u16, u16),
+    /// The terminal said which background it has.
+    Background(Background),
     /// A frame is about to be drawn: the moment to read what has streamed in, once.
     Frame,
     /// Time passed while something runs.
@@ -181,6 +183,24 @@ pub enum Message {
     },
     /// Something to show at the bottom.
     Complaint(String),
+}
+
+impl Message {
+    /// Whether it only shows that something goes on, with more of it to follow: where motion is reduced that is not
+    /// drawn at once.
+    pub fn goes_on(&self) -> bool {
+        match self {
+            Message::Tick | Message::Frame => true,
+            Message::Reply { event, .. } => !matches!(event, ReplyEvent::Finished(_)),
+            Message::Index { event, .. } => matches!(event, IndexEvent::Progress(..)),
+            Message::Find { event, .. } => matches!(event, FindEvent::Progress(..)),
+            Message::Sweep { event, .. } => {
+                matches!(event, SweepEvent::Progress(_) | SweepEvent::Planning(..))
+            }
+            Message::Probe { event, .. } => matches!(event, ProbeEvent::Progress(..)),
+            _ => false,
+        }
+    }
 }
 
 /// What a running reply reports.

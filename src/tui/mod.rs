@@ -132,10 +132,16 @@ pub struct Setup {
     pub themes: Option<PathBuf>,
     /// Colours to use; `None` finds out from the environment. `NO_COLOR` is [`ColorDepth::None`].
     pub colors: Option<ColorDepth>,
+    /// Where the theme was chosen: file and line, or a variable.
+    pub theme_place: Option<String>,
     /// Keys that differ from the table: command name → keys.
     pub keys: BTreeMap<String, Vec<String>>,
+    /// Where they were set: command name → file and line.
+    pub key_places: BTreeMap<String, String>,
     /// Whether the mouse is captured from the start.
     pub mouse: bool,
+    /// Whether nothing moves by itself.
+    pub reduced_motion: bool,
     /// A talk to be given.
     pub talk: Option<Arc<Script>>,
     /// How fast a recorded run is played, where the model is one.

@@ -12,13 +12,14 @@ use crate::domain::annotation::Taxonomy;
 use crate::domain::text::{count, short};
 use crate::tui::app::sweep::Phase;
 use crate::tui::app::talk::Talk;
-use crate::tui::app::{App, DatasetState, Settings};
+use crate::tui::app::{App, DatasetState, Looks, Settings};
 use crate::tui::editor::{News, Outside, Prepared, Purpose, Visit};
 use crate::tui::effects::{Effect, Effects};
 use crate::tui::keyboard::Keyboard;
 use crate::tui::keymap::{Chord, Keymap};
 use crate::tui::message::Message;
-use crate::tui::theme::{self, ColorDepth, Theme};
+use crate::tui::terminal::background::{self, Input};
+use crate::tui::theme::{self, Background, ColorDepth, Theme};
 use crate::tui::update::{start, update};
 use crate::tui::widgets::line::one_line;
 use crate::tui::{Setup, Source, TuiError, app, command, terminal, view};
@@ -26,8 +27,14 @@ use crate::tui::{Setup, Source, TuiError, app, command, terminal, view};
 /// Shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
 
+/// Shortest time between two frames that only show how something goes on, where motion is reduced.
+const STILL_FRAME: Duration = Duration::from_millis(500);
+
 /// How often a running job's clock is drawn.
 const TICK: Duration = Duration::from_millis(250);
+
+/// The same where motion is reduced.
+const STILL_TICK: Duration = Duration::from_secs(1);
 
 /// How long a stopped reply may take to be stored when the program ends.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -59,8 +66,9 @@ pub fn run(setup: Setup) -> Result<Option<String>, TuiError> {
         .build()?;
     let (sender, messages) = mpsc::channel(CHANNEL);
     let setup = Arc::new(setup);
+    let still = setup.reduced_motion;
     let effects = Effects::new(Arc::clone(&setup), sender, runtime.handle().clone());
-    let result = runtime.block_on(Loop::new(app, effects, messages).run(&mut screen));
+    let result = runtime.block_on(Loop::new(app, effects, messages, still).run(&mut screen));
     // Jobs may still hold threads (a model being read from disk); they must not delay the way out.
     runtime.shutdown_background();
     result
@@ -72,22 +80,14 @@ fn app_of(setup: &Setup, size: (u16, u16)) -> App {
     let depth = setup
         .colors
         .unwrap_or_else(|| terminal::color_depth(variable));
-    let fallback = if terminal::light_background(variable) {
-        "light"
-    } else {
-        "dark"
-    };
-    let mut complaints = Vec::new();
-    let theme = if depth == ColorDepth::None || setup.theme == "auto" || setup.theme.is_empty() {
-        Theme::built_in(fallback, depth)
-    } else {
-        theme::load(&setup.theme, setup.themes.as_deref(), depth).unwrap_or_else(|error| {
-            complaints.push(format!("{error}; using {fallback}"));
-            Theme::built_in(fallback, depth)
-        })
-    };
+    let mut complaints: Vec<String> = terminal::wrong_colors(variable).into_iter().collect();
+    let (theme, looks) = theme_of(setup, depth, background::told(variable), &mut complaints);
     let keymap = Keymap::new(&setup.keys).unwrap_or_else(|mistakes| {
-        complaints.push(format!("{}; using the built-in keys", mistakes.join("; ")));
+        let said: Vec<String> = mistakes
+            .iter()
+            .map(|mistake| mistake.said(&setup.key_places))
+            .collect();
+        complaints.push(format!("{}; using the built-in keys", said.join("; ")));
         Keymap::default()
     });
     let settings = Settings {
@@ -101,6 +101,7 @@ fn app_of(setup: &Setup, size: (u16, u16)) -> App {
     };
     let mut app = App::new(settings, keymap, theme, size);
     app.mouse = setup.mouse;
+    app.looks = looks;
     app.talk = setup.talk.clone().map(Talk::new);
     app.braille = terminal::has_braille(variable);
     app.sweep.models.clone_from(&setup.shelf.names);
@@ -110,9 +111,50 @@ fn app_of(setup: &Setup, size: (u16, u16)) -> App {
     app.comeback.annotator_named = setup.annotator_named;
     app.annotate.taxonomy = taxonomy_of(setup, &app.keymap, &mut complaints);
     if !complaints.is_empty() {
-        app.complain(complaints.join(" · "));
+        let again = app.keymap.key(command::Command::Problems);
+        app.complain(format!(
+            "{} ({again} shows this again)",
+            complaints.join(" · ")
+        ));
     }
+    app.faults = complaints;
     app
+}
+
+/// The theme to begin with and, where the terminal's background decides, both that it may come to. What is asked for
+/// and can't be had is said.
+fn theme_of(
+    setup: &Setup,
+    depth: ColorDepth,
+    told: Option<Background>,
+    complaints: &mut Vec<String>,
+) -> (Theme, Option<Looks>) {
+    if depth == ColorDepth::None {
+        return (Theme::built_in("mono", depth), None);
+    }
+    let folder = setup.themes.as_deref();
+    let mut wrong = None;
+    if setup.theme != theme::AUTO && !setup.theme.is_empty() {
+        match theme::load(&setup.theme, folder, depth) {
+            Ok(theme) => return (theme, None),
+            Err(error) => wrong = Some(error),
+        }
+    }
+    let begin = told.unwrap_or_default();
+    if let Some(error) = wrong {
+        let place = setup.theme_place.as_deref();
+        let place = place.map_or_else(String::new, |place| format!("{place}: "));
+        let name = begin.name();
+        complaints.push(format!("{place}{error}; using the theme \"{name}\""));
+    }
+    let mut look = |name: &str| {
+        theme::load(name, folder, depth).unwrap_or_else(|error| {
+            complaints.push(format!("{error}; using the built-in theme \"{name}\""));
+            Theme::built_in(name, depth)
+        })
+    };
+    let looks = Looks::new(look("dark"), look("light"));
+    (looks.on(begin).as_ref().clone(), Some(looks))
 }
 
 /// The labels; where their keys clash with the annotate screen's own, that is said and ours are taken.
@@ -144,12 +186,16 @@ struct Loop {
     keep_at: Option<Instant>,
     /// A program of the user's that has the terminal.
     visit: Option<Visit>,
+    /// Something changed that is shown at once, however still the screen should be.
+    urgent: bool,
+    /// Nothing moves by itself.
+    still: bool,
 }
 
 /// What woke the loop. It lives on the stack for one turn, so the size of a message costs nothing.
 #[allow(clippy::large_enum_variant)]
 enum Wake {
-    Input(Option<std::io::Result<Event>>),
+    Input(Option<std::io::Result<Input>>),
     Message(Option<Message>),
     Signal(Signal),
     Visit(News),
@@ -166,7 +212,7 @@ enum Signal {
 }
 
 impl Loop {
-    fn new(app: App, effects: Effects, messages: mpsc::Receiver<Message>) -> Loop {
+    fn new(app: App, effects: Effects, messages: mpsc::Receiver<Message>, still: bool) -> Loop {
         Loop {
             app,
             effects,
@@ -176,6 +222,8 @@ impl Loop {
             dirty: true,
             keep_at: None,
             visit: None,
+            urgent: true,
+            still,
         }
     }
 
@@ -200,8 +248,14 @@ impl Loop {
         terminal::watch(move || {
             let _ = hang_up.send(());
         });
+        // Asked before the first frame, so that the answer is there soon after it.
+        let asked = match self.app.looks {
+            Some(_) => screen.ask_background()?,
+            None => None,
+        };
         self.draw(screen)?;
-        let mut events = Keyboard::start()?;
+        let mut events = Keyboard::start(asked)?;
+        let tick = if self.still { STILL_TICK } else { TICK };
         for effect in start() {
             self.effects.start(effect);
         }
@@ -218,11 +272,11 @@ impl Loop {
                 news = news_of(&mut self.visit) => Wake::Visit(news),
                 () = until(frame_at), if self.dirty && ours => Wake::Frame,
                 message = self.messages.recv() => Wake::Message(message),
-                () = tokio::time::sleep(TICK), if ticking => Wake::Tick,
                 () = until(keep_at.unwrap_or(frame_at)), if keep_at.is_some() => Wake::Keep,
+                () = tokio::time::sleep(tick), if ticking => Wake::Tick,
             };
             match wake {
-                Wake::Input(Some(Ok(event))) => self.input(event, screen, &mut events)?,
+                Wake::Input(Some(Ok(input))) => self.input(input, screen, &mut events)?,
                 // A terminal that can't be read any more ends the program.
                 Wake::Input(Some(Err(error))) => return Err(error.into()),
                 Wake::Input(None) | Wake::Signal(Signal::End) => break,
@@ -335,22 +389,27 @@ impl Loop {
     }
 
     fn frame_at(&self) -> Instant {
+        let pause = match self.still && !self.urgent {
+            true => STILL_FRAME,
+            false => FRAME,
+        };
         self.last_frame
-            .map_or_else(Instant::now, |last| last + FRAME)
+            .map_or_else(Instant::now, |last| last + pause)
     }
 
     fn input(
         &mut self,
-        event: Event,
+        input: Input,
         screen: &mut terminal::Screen,
         events: &mut Keyboard,
     ) -> Result<(), TuiError> {
-        let message = match event {
-            Event::Key(key) if key.kind != KeyEventKind::Release => Message::Key(key),
-            Event::Paste(text) => Message::Paste(text),
-            Event::Mouse(mouse) => Message::Mouse(mouse),
-            Event::Resize(columns, rows) => Message::Resize(columns, rows),
-            _ => return Ok(()),
+        let message = match input {
+            Input::Background(background) => Message::Background(background),
+            Input::Event(Event::Key(key)) if key.kind != KeyEventKind::Release => Message::Key(key),
+            Input::Event(Event::Paste(text)) => Message::Paste(text),
+            Input::Event(Event::Mouse(mouse)) => Message::Mouse(mouse),
+            Input::Event(Event::Resize(columns, rows)) => Message::Resize(columns, rows),
+            Input::Event(_) => return Ok(()),
         };
         self.handle(message, screen, events)
     }
@@ -365,6 +424,7 @@ impl Loop {
         if self.app.comeback.on {
             self.keep_at.get_or_insert_with(|| Instant::now() + KEEP);
         }
+        self.urgent |= !message.goes_on();
         let effects = update(&mut self.app, message, self.started.elapsed());
         for effect in effects {
             self.perform(effect, screen, events)?;
@@ -391,8 +451,9 @@ impl Loop {
                 // It would go on reading the terminal that the shell now owns.
                 events.stop();
                 screen.suspend(self.app.mouse)?;
-                *events = Keyboard::start()?;
+                *events = Keyboard::start(None)?;
                 self.dirty = true;
+                self.urgent = true;
             }
             Effect::Redraw => screen.forget()?,
             Effect::Mouse(on) => screen.mouse(on)?,
@@ -420,6 +481,7 @@ impl Loop {
         screen.draw(|buffer| view::draw(&self.app, buffer))?;
         self.last_frame = Some(Instant::now());
         self.dirty = false;
+        self.urgent = false;
         Ok(())
     }
 

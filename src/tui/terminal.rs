@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use base64::Engine as _;
 use crossterm::event::{
@@ -16,8 +17,11 @@ use crossterm::{cursor, execute, queue};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
+use crate::domain::text::short;
 use crate::tui::TuiError;
 use crate::tui::theme::ColorDepth;
+
+pub mod background;
 
 /// Whether the terminal is in our hands and must be given back.
 static ENTERED: AtomicBool = AtomicBool::new(false);
@@ -88,6 +92,21 @@ impl Screen {
         // Not `clear`, which asks the terminal for its cursor while input is being read elsewhere.
         let size = self.terminal.size()?;
         self.terminal.resize(size.into())
+    }
+
+    /// Asks the terminal for its background, where it can be asked; the answer comes with what is typed. Gives the
+    /// time of the question.
+    ///
+    /// # Errors
+    /// Where the terminal is gone.
+    pub fn ask_background(&mut self) -> io::Result<Option<Instant>> {
+        if !background::can_be_asked(|name| std::env::var(name).ok()) {
+            return Ok(None);
+        }
+        let backend = self.terminal.backend_mut();
+        backend.write_all(background::QUESTION)?;
+        backend.flush()?;
+        Ok(Some(Instant::now()))
     }
 
     /// Captures the mouse or lets it go.
@@ -234,11 +253,24 @@ fn clipboard(text: &str, variable: impl Fn(&str) -> Option<String>) -> String {
         plain
     }
 }
+/// The variable with which a person overrules what the terminal says of its colours.
+const COLORS: &str = "MEDRGB_COLORS";
+
+/// Terminals with all colours, by a part of their `TERM`: over SSH `COLORTERM` is lost.
+const ALL_COLORS: [&str; 7] = [
+    "-direct",
+    "kitty",
+    "alacritty",
+    "foot",
+    "ghostty",
+    "wezterm",
+    "contour",
+];
 
 /// How many colours this terminal shows, from the environment.
 pub fn color_depth(variable: impl Fn(&str) -> Option<String>) -> ColorDepth {
     let value = |name: &str| variable(name).unwrap_or_default().to_ascii_lowercase();
-    match value("MEDRGB_COLORS").as_str() {
+    match value(COLORS).as_str() {
         "none" | "0" => return ColorDepth::None,
         "16" => return ColorDepth::Sixteen,
         "256" => return ColorDepth::Cube,
@@ -248,13 +280,27 @@ pub fn color_depth(variable: impl Fn(&str) -> Option<String>) -> ColorDepth {
     let (term, colorterm) = (value("TERM"), value("COLORTERM"));
     if !value("NO_COLOR").is_empty() || term == "dumb" {
         ColorDepth::None
-    } else if colorterm == "truecolor" || colorterm == "24bit" || term.ends_with("-direct") {
+    } else if matches!(colorterm.as_str(), "truecolor" | "24bit")
+        || ALL_COLORS.iter().any(|part| term.contains(part))
+    {
         ColorDepth::True
-    } else if term.contains("256color") || term.contains("kitty") || term.contains("alacritty") {
+    } else if term.contains("256color") {
         ColorDepth::Cube
     } else {
         ColorDepth::Sixteen
     }
+}
+
+/// What is wrong with the wish for a number of colours, if anything is.
+pub fn wrong_colors(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let value = variable(COLORS).filter(|value| !value.is_empty())?;
+    let known = ["none", "0", "16", "256", "truecolor", "24bit"];
+    (!known.contains(&value.to_ascii_lowercase().as_str())).then(|| {
+        format!(
+            "environment variable {COLORS} must be none, 16, 256 or truecolor, but is \"{}\"; using what the terminal says",
+            short(&value)
+        )
+    })
 }
 
 /// Whether braille patterns can be drawn: not on the Linux console, whose fonts have none, and not where the
@@ -267,13 +313,6 @@ pub fn has_braille(variable: impl Fn(&str) -> Option<String>) -> bool {
         .map(|value| value.to_ascii_lowercase());
     let utf8 = locale.is_none_or(|locale| locale.contains("utf-8") || locale.contains("utf8"));
     utf8 && variable("TERM").as_deref() != Some("linux")
-}
-
-/// Whether the terminal says that its background is light (`COLORFGBG`).
-pub fn light_background(variable: impl Fn(&str) -> Option<String>) -> bool {
-    variable("COLORFGBG")
-        .and_then(|value| value.rsplit(';').next()?.parse::<u8>().ok())
-        .is_some_and(|background| background == 7 || background == 15)
 }
 
 /// Stops this program and those beside it, until the shell lets them go on.
@@ -425,5 +464,10 @@ mod tests {
             depth(&[("NO_COLOR", "1"), ("MEDRGB_COLORS", "256")]),
             ColorDepth::Cube
         );
+        assert_eq!(depth(&[("TERM", "xterm-kitty")]), ColorDepth::True);
+        assert_eq!(depth(&[("TERM", "screen")]), ColorDepth::Sixteen);
+        let wrong = |value: &str| wrong_colors(|_| Some(value.to_owned()));
+        assert_eq!(wrong("").or(wrong("256")).or(wrong("TrueColor")), None);
+        assert!(wrong("many").is_some_and(|text| text.contains("\"many\"")));
     }
 }

@@ -37,6 +37,12 @@ pub fn start() -> Vec<Effect> {
 /// Changes the state for one message at time `now` since the start.
 pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
     app.now = now;
+    let mut effects = handle(app, message);
+    effects.extend(reply::highlight(app));
+    effects
+}
+
+fn handle(app: &mut App, message: Message) -> Vec<Effect> {
     match message {
         Message::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
         Message::Key(key) => on_key(app, key),
@@ -45,6 +51,12 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
         Message::Resize(columns, rows) => {
             app.size = (columns, rows);
             clamp(app);
+            Vec::new()
+        }
+        Message::Background(background) => {
+            if let Some(looks) = &app.looks {
+                app.theme = looks.on(background).clone();
+            }
             Vec::new()
         }
         Message::Frame => {
@@ -75,7 +87,10 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
         Message::Stored {
             question_id,
             records,
-        } => reply::on_stored(app, question_id, &records),
+        } => {
+            reply::on_stored(app, question_id, &records);
+            Vec::new()
+        }
         Message::Reply { ticket, event } => {
             let mut effects = reply::on_event(app, ticket, event);
             effects.extend(talk::tick(app));

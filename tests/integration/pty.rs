@@ -146,6 +146,17 @@ impl Session {
         self.child.process_id().unwrap()
     }
 
+    /// Whether it still runs.
+    pub(crate) fn runs(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// The background colour of a cell.
+    pub(crate) fn background(&self, row: u16, column: u16) -> vt100::Color {
+        let screen = self.screen.lock().unwrap();
+        screen.screen().cell(row, column).unwrap().bgcolor()
+    }
+
     pub(crate) fn text(&self) -> String {
         self.screen.lock().unwrap().screen().contents()
     }

@@ -383,7 +383,7 @@ pub(crate) fn record(stage: &Stage, model: &str, raw: &str) -> Option<ReplyRecor
     })
 }
 
-fn with_pair(stage: &mut Stage) {
+pub(crate) fn with_pair(stage: &mut Stage) {
     with_comparison(stage);
     let ticket = ticket_of(&stage.keys("enter"));
     let right = r#"{"relevant_doc_id": ["DOC_1"], "irrelevant_doc_id": ["DOC_2"], "step_by_step_thinking": "Trials agree that adults recovered earlier.", "answer_choice": "A"}"#;

@@ -1,5 +1,6 @@
-//! Charts as PNG, drawn from their SVG with the fonts of the system.
+//! Charts as PNG, drawn from their SVG with the fonts of the system, with their title and description as text.
 
+use flate2::Crc;
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
 
@@ -58,8 +59,61 @@ impl Painter {
             Transform::from_scale(SCALE, SCALE),
             &mut image.as_mut(),
         );
-        image.encode_png().map_err(|error| error.to_string())
+        let png = image.encode_png().map_err(|error| error.to_string())?;
+        Ok(described(&png, svg))
     }
+}
+
+/// Bytes of a PNG before the chunk after its header: signature, and IHDR with its 13 bytes.
+const HEAD: usize = 8 + 12 + 13;
+
+/// The image with what the drawing says in words, where programs for those who do not see it look for that: iTXt
+/// chunks of the PNG specification, section 11.3.3.4.
+fn described(png: &[u8], svg: &str) -> Vec<u8> {
+    let Some((head, rest)) = png.split_at_checked(HEAD) else {
+        return png.to_vec();
+    };
+    let mut out = head.to_vec();
+    for (keyword, element) in [("Title", "title"), ("Description", "desc")] {
+        if let Some(text) = element_text(svg, element) {
+            out.extend(text_chunk(keyword, &text));
+        }
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+/// The text of the first element of this name.
+fn element_text(svg: &str, name: &str) -> Option<String> {
+    let (_, rest) = svg.split_once(&format!("<{name}>"))?;
+    let (text, _) = rest.split_once(&format!("</{name}>"))?;
+    let mut text = text.to_owned();
+    for (written, meant) in [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+        ("&amp;", "&"),
+    ] {
+        text = text.replace(written, meant);
+    }
+    Some(text)
+}
+
+/// An iTXt chunk with English text.
+fn text_chunk(keyword: &str, text: &str) -> Vec<u8> {
+    let mut body = b"iTXt".to_vec();
+    body.extend_from_slice(keyword.as_bytes());
+    // End of the keyword; not compressed, method 0; language; no translated keyword.
+    body.extend_from_slice(b"\0\0\0en\0\0");
+    body.extend_from_slice(text.as_bytes());
+    let mut sum = Crc::new();
+    sum.update(&body);
+    let length = u32::try_from(body.len() - 4).unwrap_or(0);
+    let mut chunk = length.to_be_bytes().to_vec();
+    chunk.extend_from_slice(&body);
+    chunk.extend_from_slice(&sum.sum().to_be_bytes());
+    chunk
 }
 
 #[cfg(test)]
@@ -99,5 +153,27 @@ mod tests {
         assert!(has(&png, (0x3a, 0x3a, 0x3a)), "the label is there");
         assert!(!has(&painter.paint(&svg("")).unwrap(), (0x3a, 0x3a, 0x3a)));
         assert!(painter.paint("<svg").is_err());
+        // A described image is still one, and says what it shows.
+        let titled = svg("MMM").replace(
+            "<style>",
+            "<title>A &lt; B</title><desc>p=0: 20 %</desc><style>",
+        );
+        let png = painter.paint(&titled).unwrap();
+        assert!(has(&png, (0x00, 0x72, 0xb2)), "the image can be read");
+        for wanted in [
+            &b"iTXtTitle\0\0\0en\0\0A < B"[..],
+            b"iTXtDescription\0\0\0en\0\0p=0: 20 %",
+        ] {
+            assert!(png.windows(wanted.len()).any(|bytes| bytes == wanted));
+        }
+    }
+
+    #[test]
+    fn a_text_chunk_is_as_the_specification_has_it() {
+        let chunk = text_chunk("Title", "é");
+        assert_eq!(chunk[..4], [0, 0, 0, 14]);
+        assert_eq!(&chunk[4..8], b"iTXt");
+        // CRC-32 of type and data, worked out by Python's zlib.crc32.
+        assert_eq!(chunk[chunk.len() - 4..], 0xbacd0126_u32.to_be_bytes());
     }
 }

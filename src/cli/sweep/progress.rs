@@ -6,9 +6,10 @@ use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::common::note;
+use crate::cli::progress;
 use crate::config::ModelConfig;
 use crate::domain::pace::{Rate, duration, per_time};
 use crate::engine::sweep::Progress;
@@ -34,7 +35,7 @@ impl Screen {
     /// Dollars per million tokens come from `model`, if they are known.
     pub(super) fn new(model: Option<&ModelConfig>) -> Screen {
         let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            let bar = ProgressBar::with_draw_target(None, progress::target());
             let style = ProgressStyle::with_template("{bar:20} {pos}/{len} {wide_msg}")
                 .unwrap_or_else(|_| ProgressStyle::default_bar());
             bar.set_style(style.progress_chars("=> "));

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use crate::domain::plain::plain;
 use crate::domain::text::{clean, collapse, line_at, short};
+use crate::domain::toml_file;
 
 /// The taxonomy that comes with the program.
 const BUILT_IN: &str = include_str!("../../../assets/taxonomy.toml");
@@ -75,11 +75,8 @@ impl Taxonomy {
     /// One sentence: file, line, what is wrong and what was expected.
     pub fn parse(origin: &str, text: &str) -> Result<Taxonomy, String> {
         let line = |at: usize| line_at(text, at);
-        let file: File = toml::from_str(text).map_err(|error| {
-            let at = error.span().map_or(1, |span| line(span.start));
-            let message = plain(&error.message().trim().replace('\n', "; "));
-            format!("{origin}, line {at}: {message}")
-        })?;
+        let file: File =
+            toml::from_str(text).map_err(|error| toml_file::explain(origin, text, &error))?;
         let version = match file.version.get_ref() {
             toml::Value::String(text) => collapse(&clean(text)),
             toml::Value::Integer(number) => number.to_string(),
@@ -234,7 +231,7 @@ mod tests {
             ),
             (
                 head.to_owned() + "[[label]]\nid = \"a\"\nkei = \"1\"\n",
-                "line 5: unknown field `kei`",
+                "line 5: there is no field \"kei\" in [label]; did you mean \"key\"?",
             ),
             ("version = \"1\"".to_owned(), "there is no field `name`"),
             (

@@ -126,7 +126,7 @@ fn diagonal() -> Curve {
         x: across(share),
         value: share,
         ends: None,
-        says: format!("{} %", percent(share)),
+        says: format!("{0} % right at a confidence of {0} %", percent(share)),
     };
     Curve {
         label: "as often right as confident".to_owned(),

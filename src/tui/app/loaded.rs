@@ -37,6 +37,14 @@ impl<T> Loaded<T> {
         }
     }
 
+    /// As [`Loaded::ready`], to change it.
+    pub fn ready_mut(&mut self) -> Option<&mut T> {
+        match self {
+            Loaded::Ready(value) => Some(value),
+            _ => None,
+        }
+    }
+
     /// Whether this job is waited for.
     pub fn awaits(&self, job: Ticket) -> bool {
         matches!(self, Loaded::Loading { ticket, .. } if *ticket == job)

@@ -149,6 +149,8 @@ pub struct ReplyState {
     pub origin: Option<(String, String)>,
     /// The raw text with syntax colours, once they are there.
     pub highlighted: Option<Rc<Rich>>,
+    /// The colours were asked for.
+    pub colours_asked: bool,
     /// Where planted text went and what the citations are worth, once it was asked for.
     pub audit: Option<Rc<Audit>>,
     /// Stop was asked for.
@@ -190,6 +192,7 @@ impl ReplyState {
             stored_at: None,
             origin: None,
             highlighted: None,
+            colours_asked: false,
             audit: None,
             stopping: false,
             stale: false,

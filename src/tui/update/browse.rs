@@ -46,6 +46,7 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         Command::ChooseRun => queue::choose_run(app, RunUse::Outcomes),
         Command::Problems => {
             match app.data().map(|dataset| dataset.problems.len()) {
+                _ if !app.faults.is_empty() => app.overlay = Some(Overlay::Problems { scroll: 0 }),
                 Some(0) => app.say("everything in this dataset could be loaded"),
                 Some(_) => app.overlay = Some(Overlay::Problems { scroll: 0 }),
                 None => {}

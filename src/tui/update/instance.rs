@@ -42,12 +42,10 @@ pub(super) fn open_under(app: &mut App, index: usize, condition: Condition) -> V
     let question_id = state.question.id.clone();
     app.instance = Some(state);
     app.screen = Screen::Instance;
-    let mut effects = vec![Effect::LoadStored {
+    vec![Effect::LoadStored {
         dataset,
         question_id,
-    }];
-    effects.extend(reply::highlight(app));
-    effects
+    }]
 }
 
 pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
@@ -68,7 +66,6 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         Command::ToggleRaw => {
             state.raw = !state.raw;
             state.scroll[Panel::Reply.index()] = 0;
-            return reply::highlight(app);
         }
         Command::ShowPrompt => match state.composed.as_ref().map(|composed| &composed.prompt) {
             Ok(Ok(_)) => app.overlay = Some(Overlay::Prompt { scroll: 0 }),
@@ -156,19 +153,19 @@ fn change(app: &mut App, command: Command) -> Vec<Effect> {
     if condition.scenario == Scenario::Standard && condition.p != old.p {
         app.say("the standard scenario has signal documents only and ignores p");
     }
-    recompose(app, condition)
+    recompose(app, condition);
+    Vec::new()
 }
 
 /// Composes the context under another condition.
-pub(super) fn recompose(app: &mut App, condition: Condition) -> Vec<Effect> {
+pub(super) fn recompose(app: &mut App, condition: Condition) {
     let Some(dataset) = app.data().cloned() else {
-        return Vec::new();
+        return;
     };
     let marks = app.theme.mono;
     if let Some(state) = &mut app.instance {
         state.recompose(&dataset, &app.settings.templates, condition, marks);
     }
-    reply::highlight(app)
 }
 
 /// The next multiple of the step, so that 33 goes to 40 and not to 53.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::data::store::ReplyRecord;
 use crate::tui::app::instance::Panel;
 use crate::tui::app::reply::{Phase, ReplyState, Verdict, caution};
-use crate::tui::app::{App, ModelState, Ticket};
+use crate::tui::app::{App, ModelState, Screen, Ticket};
 use crate::tui::command::Command;
 use crate::tui::effects::{AskParts, Effect};
 use crate::tui::message::ReplyEvent;
@@ -126,7 +126,7 @@ pub(super) fn on_event(app: &mut App, ticket: Ticket, event: ReplyEvent) -> Vec<
         }
         ReplyEvent::Finished(result) => {
             finish(app, result);
-            highlight(app)
+            Vec::new()
         }
     }
 }
@@ -166,45 +166,60 @@ fn finish(app: &mut App, result: Result<Box<ReplyRecord>, String>) {
     app.replies.settle();
 }
 
-pub(super) fn on_stored(
-    app: &mut App,
-    question_id: String,
-    records: &[ReplyRecord],
-) -> Vec<Effect> {
+pub(super) fn on_stored(app: &mut App, question_id: String, records: &[ReplyRecord]) {
     let open = app.instance.as_ref().map(|state| &state.question.id);
-    if open != Some(&question_id) {
-        return Vec::new();
+    if open == Some(&question_id) {
+        let replies = records.iter().map(ReplyState::stored).collect();
+        app.replies.stored = Some((question_id, replies));
     }
-    let replies = records.iter().map(ReplyState::stored).collect();
-    app.replies.stored = Some((question_id, replies));
-    highlight(app)
 }
 
-/// Asks for the syntax colours of the raw reply on screen, if they are wanted and not there yet.
-pub(super) fn highlight(app: &App) -> Vec<Effect> {
-    let wanted = app
-        .instance
-        .as_ref()
-        .filter(|state| state.raw)
-        .and_then(|state| state.context())
-        .and_then(|context| app.replies.shown(context))
-        .filter(|reply| !reply.running() && reply.highlighted.is_none() && !reply.raw.is_empty());
-    match wanted {
-        Some(reply) => vec![Effect::Highlight(reply.raw.clone())],
-        None => Vec::new(),
-    }
+/// The finished replies that are on screen as they were received.
+fn raw_on_screen(app: &mut App) -> Vec<&mut ReplyState> {
+    let shown: Vec<&mut ReplyState> = match app.screen {
+        Screen::Instance => {
+            let state = app.instance.as_ref().filter(|state| state.raw);
+            let context = state.and_then(|state| state.context());
+            match context {
+                Some(context) => app.replies.shown_mut(context).into_iter().collect(),
+                None => Vec::new(),
+            }
+        }
+        Screen::Annotate if app.annotate.raw => {
+            let open = app
+                .annotate
+                .queue
+                .as_mut()
+                .and_then(|queue| queue.open.as_mut());
+            let reply = open.and_then(|(_, opened)| opened.as_mut().ok());
+            reply.map(|open| &mut *open.state).into_iter().collect()
+        }
+        Screen::Compare if app.compare.raw => match app.compare.pair.ready_mut() {
+            Some(pair) => vec![&mut pair.0, &mut pair.1],
+            None => Vec::new(),
+        },
+        _ => Vec::new(),
+    };
+    let finished = |reply: &&mut ReplyState| !reply.running() && !reply.raw.is_empty();
+    shown.into_iter().filter(finished).collect()
+}
+
+/// Asks for the syntax colours of raw replies on screen, once for each.
+pub(super) fn highlight(app: &mut App) -> Vec<Effect> {
+    let ask = |reply: &mut ReplyState| {
+        let asked = std::mem::replace(&mut reply.colours_asked, true);
+        (!asked).then(|| Effect::Highlight(reply.raw.clone()))
+    };
+    raw_on_screen(app).into_iter().filter_map(ask).collect()
 }
 
 pub(super) fn on_highlighted(app: &mut App, raw: &str, pieces: &[(String, Tone)]) {
-    let Some(context) = app.instance.as_ref().and_then(|state| state.context()) else {
-        return;
-    };
-    if let Some(reply) = app.replies.shown_mut(context)
-        && reply.raw == raw
-    {
-        let evidence = reply.parsed.as_ref().and_then(|parsed| parsed.evidence);
-        let marked = evidence.map_or(0..0, |evidence| evidence.start..evidence.end);
-        reply.highlighted = Some(Rc::new(Rich::build(mark(pieces, marked))));
+    for reply in raw_on_screen(app) {
+        if reply.raw == raw {
+            let evidence = reply.parsed.as_ref().and_then(|parsed| parsed.evidence);
+            let marked = evidence.map_or(0..0, |evidence| evidence.start..evidence.end);
+            reply.highlighted = Some(Rc::new(Rich::build(mark(pieces, marked))));
+        }
     }
 }
 

@@ -124,7 +124,7 @@ fn enter(app: &mut App, at: usize) -> Vec<Effect> {
             if here != Some(index) {
                 effects.extend(instance::open(app, index));
             }
-            effects.extend(instance::recompose(app, step.condition));
+            instance::recompose(app, step.condition);
             let state = app.instance.as_ref();
             state.and_then(|state| state.composed.as_ref().err().cloned())
         }

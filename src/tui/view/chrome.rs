@@ -383,7 +383,10 @@ fn matters(app: &App, command: Command) -> bool {
         Command::NextDiffView => context.is_some_and(|context| {
             context.scenario == crate::domain::context::Scenario::Robustness
         }),
-        Command::Problems => app.data().is_some_and(|data| !data.problems.is_empty()),
+        Command::Problems => {
+            let missing = app.data().is_some_and(|data| !data.problems.is_empty());
+            missing || !app.faults.is_empty()
+        }
         Command::CancelBuild => building,
         Command::Rebuild => !building && !matches!(app.retrieval.index, IndexState::Ready(_)),
         _ => true,

@@ -174,6 +174,15 @@ fn help(app: &App, width: u16) -> Flow {
 
 fn problems(app: &App, width: u16) -> Flow {
     let mut flow = Flow::new(width);
+    if !app.faults.is_empty() {
+        let text = "Settings that can't be used; mend them and start again:";
+        flow.say(&app.wraps, text, Tone::Text);
+        flow.gap();
+    }
+    for fault in &app.faults {
+        flow.say(&app.wraps, fault, Tone::Warning);
+        flow.gap();
+    }
     let Some(dataset) = app.data() else {
         return flow;
     };

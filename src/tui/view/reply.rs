@@ -129,7 +129,12 @@ pub(super) fn finished(app: &App, reply: &ReplyState, as_received: bool, width: 
     let mut flow = Flow::new(width);
     origin(app, reply, &mut flow);
     if as_received {
-        flow.text(&app.wraps, Rc::new(Rich::plain(&reply.raw, Tone::Text)), 0);
+        let plain = || Rc::new(Rich::plain(&reply.raw, Tone::Text));
+        flow.text(
+            &app.wraps,
+            reply.highlighted.clone().unwrap_or_else(plain),
+            0,
+        );
         return flow;
     }
     let documents: Vec<(String, Tone)> = reply
