@@ -16,7 +16,7 @@ use crate::domain::prompt::reply_shape;
 use crate::domain::text::{clean, collapse, count, short};
 use crate::engine::ask::{AskRequest, ask};
 use crate::engine::instance::Instance;
-use crate::engine::models::{recording, store_file, store_with};
+use crate::engine::models::{recording, store_file, run_to_read};
 use crate::model::replay::{Pace, ReplayModel};
 use crate::model::{ChatModel, Sampling};
 
@@ -59,7 +59,7 @@ fn speed(text: &str) -> Result<f64, String> {
 /// [`Failure`] with one clear sentence.
 pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     let path: PathBuf = store_file(&environment.paths);
-    let store = store_with(&path, &args.run).map_err(Failure::failed)?;
+    let store = run_to_read(&path, &args.run).map_err(Failure::failed)?;
     let records = store.replies_of_run(&args.run).map_err(Failure::failed)?;
     let recording = recording(&args.run, &records).map_err(Failure::Failed)?;
     let playable = playable(records, args.question.as_deref());

@@ -94,15 +94,17 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     }
 }
 
-/// The store, without making one where none is.
+/// The store, to read it, without making one where none is.
 fn open(path: &Path) -> Result<Option<Store>, Failure> {
     match path.exists() {
-        true => Store::open(path).map(Some).map_err(Failure::failed),
+        true => Store::open_for_reading(path)
+            .map(Some)
+            .map_err(Failure::failed),
         false => Ok(None),
     }
 }
 
-/// The store and a run that it holds.
+/// The store, to read it, and a run that it holds.
 fn open_run(path: &Path, run: &str) -> Result<(Store, RunSummary), Failure> {
     let store = open(path)?.ok_or_else(|| unknown(path, run, &[]))?;
     let runs = store.runs().map_err(Failure::failed)?;
@@ -334,12 +336,13 @@ fn cell_line(cell: &Cell<'_>) -> String {
 }
 
 fn remove(path: &Path, run: &str, yes: bool) -> Result<(), Failure> {
-    let (store, summary) = open_run(path, run)?;
+    let (_, summary) = open_run(path, run)?;
     let mut lock = RunLock::take(path, run).map_err(Failure::failed)?;
     let records = summary.replies + summary.failures;
     if !yes && !confirmed(run, records)? {
         return Err(Failure::Failed("nothing was removed".to_owned()));
     }
+    let store = Store::open(path).map_err(Failure::failed)?;
     let removed = store.remove_run(run).map_err(Failure::failed)?;
     lock.forget().map_err(Failure::failed)?;
     note(&format!(

@@ -12,6 +12,7 @@ pub mod output;
 pub mod parquet_file;
 pub mod predictions;
 pub mod prompts;
+mod reading;
 pub mod recorded;
 pub mod store;
 pub mod talk;

@@ -42,7 +42,7 @@ pub fn open_model(
 /// [`ModelError`] where the store can't be read or the run holds nothing.
 pub fn replay(store: &Path, run: &str, pace: Pace) -> Result<ReplayModel, ModelError> {
     let local = |why: String| ModelError::new(FailureKind::Local, why);
-    let store = store_with(store, run)?;
+    let store = run_to_read(store, run)?;
     let records = store
         .replies_of_run(run)
         .map_err(|error| local(error.to_string()))?;
@@ -62,11 +62,27 @@ pub fn sample_replay(pace: Pace) -> Result<ReplayModel, ModelError> {
     ReplayModel::new(recording(&run, &records).map_err(local)?, pace)
 }
 
-/// Opens the store that holds this run; makes none.
+/// Opens the store that holds this run, to change the run; makes none.
 ///
 /// # Errors
 /// [`ModelError`] where the store can't be read or has no such run; it then names some that there are.
-pub fn store_with(file: &Path, run: &str) -> Result<Store, ModelError> {
+pub fn run_to_change(file: &Path, run: &str) -> Result<Store, ModelError> {
+    with_run(file, run, Store::open)
+}
+
+/// Opens the store that holds this run, only to read it: it may lie where nothing can be written.
+///
+/// # Errors
+/// As [`run_to_change`].
+pub fn run_to_read(file: &Path, run: &str) -> Result<Store, ModelError> {
+    with_run(file, run, Store::open_for_reading)
+}
+
+fn with_run(
+    file: &Path,
+    run: &str,
+    open: impl Fn(&Path) -> Result<Store, StoreError>,
+) -> Result<Store, ModelError> {
     if !file.exists() {
         return Err(ModelError::new(
             FailureKind::NotFound,
@@ -78,7 +94,7 @@ pub fn store_with(file: &Path, run: &str) -> Result<Store, ModelError> {
         ));
     }
     let local = |error: StoreError| ModelError::new(FailureKind::Local, error.to_string());
-    let store = Store::open(file).map_err(local)?;
+    let store = open(file).map_err(local)?;
     let page = store.page_of_run(run, 0).map_err(local)?;
     match page.last {
         Some(_) => Ok(store),

@@ -583,7 +583,7 @@ impl Job {
         let path = self.setup.store.as_ref();
         let path = path.ok_or("this session stores nothing, so there are no runs")?;
         match path.exists() {
-            true => Store::open(path)
+            true => Store::open_for_reading(path)
                 .map(Some)
                 .map_err(|error| error.to_string()),
             false => Ok(None),

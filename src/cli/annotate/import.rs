@@ -180,7 +180,7 @@ fn orphans(store_file: &Path, incoming: &[Incoming]) -> Result<usize, Failure> {
     if !store_file.exists() {
         return Ok(incoming.len());
     }
-    let store = Store::open(store_file).map_err(Failure::failed)?;
+    let store = Store::open_for_reading(store_file).map_err(Failure::failed)?;
     let mut runs: Vec<&str> = incoming.iter().map(|row| row.run.as_str()).collect();
     runs.sort_unstable();
     runs.dedup();

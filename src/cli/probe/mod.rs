@@ -20,7 +20,7 @@ use crate::domain::passage::Role;
 use crate::domain::probe::{Citations, Trace, citations, question_texts, trace};
 use crate::domain::text::short;
 use crate::engine::instance::{Instance, instance};
-use crate::engine::models::{store_file, store_with};
+use crate::engine::models::{store_file, run_to_read};
 use crate::engine::probe::{PROBES, ProbeRequest, Probed, original_text, probe};
 
 mod show;
@@ -341,7 +341,7 @@ fn stored(
     question: Option<&str>,
     environment: &Environment,
 ) -> Result<Vec<ReplyRecord>, Failure> {
-    let store = store_with(&store_file(&environment.paths), run).map_err(Failure::failed)?;
+    let store = run_to_read(&store_file(&environment.paths), run).map_err(Failure::failed)?;
     let mut records = store.replies_of_run(run).map_err(Failure::failed)?;
     if let Some(id) = question {
         records.retain(|record| record.question.id == id);

@@ -24,7 +24,7 @@ pub(super) fn write(
     json: bool,
 ) -> Result<(), Failure> {
     let store = match store.exists() {
-        true => Some(Store::open(store).map_err(Failure::failed)?),
+        true => Some(Store::open_for_reading(store).map_err(Failure::failed)?),
         false => None,
     };
     let parts = planned(sweeps, store.as_ref())?;

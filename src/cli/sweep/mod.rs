@@ -156,7 +156,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     let path = store_file(&environment.paths);
     if args.dry_run {
         let store = match path.exists() {
-            true => Some(Store::open(&path).map_err(Failure::failed)?),
+            true => Some(Store::open_for_reading(&path).map_err(Failure::failed)?),
             false => None,
         };
         let parts = planned(sweeps, store.as_ref())?;
