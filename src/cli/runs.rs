@@ -17,7 +17,7 @@ use crate::data::store::{
     RECORD_VERSION, ReplyRecord, RunGroup, RunLock, RunSummary, Store, StoreError, logbook,
 };
 use crate::domain::plan::ConditionKey;
-use crate::domain::report::PAPER;
+use crate::domain::run;
 use crate::domain::text::{clean, collapse, count, short};
 use crate::engine::models::store_file;
 use crate::source;
@@ -427,12 +427,6 @@ fn import(path: &Path, file: &Path, run: Option<&str>, json: bool) -> Result<(),
             None => format!("{} holds no record", file.display()),
         }));
     }
-    if imported.records.iter().any(|record| record.run == PAPER) {
-        return Err(Failure::Failed(format!(
-            "{} holds records of a run \"{PAPER}\", a name that stands for the published figures; give them another with --run NAME",
-            file.display()
-        )));
-    }
     let store = Store::open(path).map_err(Failure::failed)?;
     let mut runs: Vec<&str> = imported.records.iter().map(|r| r.run.as_str()).collect();
     runs.sort_unstable();
@@ -490,7 +484,14 @@ fn read_records(path: &Path, run: Option<&str>) -> Result<Imported, Failure> {
                     if let Some(run) = run {
                         run.clone_into(&mut record.run);
                     }
-                    imported.records.push(record);
+                    match run::fault(&record.run) {
+                        None => imported.records.push(record),
+                        Some(fault) => imported.problems.push(format!(
+                            "{}, line {number}: \"{}\" can't be the name of a run: {fault}, with --run NAME",
+                            path.display(),
+                            short(&record.run)
+                        )),
+                    }
                 }
                 Err(why) => imported
                     .problems

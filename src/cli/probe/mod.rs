@@ -21,7 +21,7 @@ use crate::domain::probe::{Citations, Trace, citations, question_texts, trace};
 use crate::domain::text::short;
 use crate::engine::instance::{Instance, instance};
 use crate::engine::models::{store_file, run_to_read};
-use crate::engine::probe::{PROBES, ProbeRequest, Probed, original_text, probe};
+use crate::engine::probe::{ProbeRequest, Probed, original_text, probe};
 
 mod show;
 
@@ -402,10 +402,4 @@ fn finding(record: ReplyRecord, look: Look, dataset: &Dataset) -> Option<Finding
         trace,
         citations,
     })
-}
-
-/// Why a run of this name is not open to other commands.
-pub(super) fn reserved(name: &str) -> Option<&'static str> {
-    (name == PROBES)
-        .then_some("this name is that of the run in which probes are kept; choose another")
 }

@@ -18,6 +18,7 @@ use crate::config::ModelConfig;
 use crate::data::store::{RunLock, Store};
 use crate::domain::cost::Cost;
 use crate::domain::plan::Conditions;
+use crate::domain::run;
 use crate::domain::text::clean;
 use crate::engine::models::store_file;
 use crate::engine::survey::Place;
@@ -305,7 +306,8 @@ fn prepare(
     let company: Vec<String> = models.iter().map(|m| m.identity().name.clone()).collect();
     let run = match &args.run {
         Some(run) => run.clone(),
-        None => format!("{}-{}", dataset.name, company.join("+")),
+        None => run::of_parts(&dataset.name, &company)
+            .map_err(|why| Failure::Usage(format!("{why}; name one with --run")))?,
     };
     let mut sweeps = Vec::new();
     for (chat, model) in chats.iter().zip(&models) {

@@ -4,8 +4,7 @@ use crate::data::dataset::Dataset;
 use crate::domain::context::{Condition, Mode, Scenario, SourceFilter};
 use crate::domain::cost::Cost;
 use crate::domain::plan::{Conditions, Grid};
-use crate::domain::probe::PROBES;
-use crate::domain::report::PAPER;
+use crate::domain::run;
 use crate::domain::text::{clean, collapse};
 use crate::tui::app::input::Input;
 
@@ -241,20 +240,14 @@ impl Form {
                 }
             },
         };
-        let run = collapse(&clean(self.run.text()));
-        match run.as_str() {
-            "" => Err("run: a name is expected".into()),
-            PAPER | PROBES => Err(format!(
-                "run: the name \"{run}\" is taken by the program; choose another"
-            )),
-            _ => Ok(SweepRequest {
-                grid,
-                conditions,
-                model,
-                limit,
-                run,
-            }),
-        }
+        let run = run::named(self.run.text()).map_err(|why| format!("run: {why}"))?;
+        Ok(SweepRequest {
+            grid,
+            conditions,
+            model,
+            limit,
+            run,
+        })
     }
 }
 
