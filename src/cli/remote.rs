@@ -21,7 +21,7 @@ use crate::retrieval::remote::record::{IndexKind, Precision, Record};
 use crate::retrieval::remote::shape::{Facts, Row};
 use crate::retrieval::remote::{Address, Collection, Remote, TOKEN_VARIABLE, Token, missing};
 use crate::retrieval::{
-    EncoderFolders, EncoderSummary, NO_ENCODER, RetrievalError, Retriever, Search,
+    DAMAGED, EncoderFolders, EncoderSummary, NO_ENCODER, RetrievalError, Retriever, Search,
 };
 
 /// Arguments of `medrgb index push`.
@@ -308,7 +308,7 @@ fn write(collection: &Collection, record: &Record, source: &Source) -> Result<Pu
     let mut rows = (0..source.len()).map(|position| {
         source.row(position).ok_or_else(|| {
             RetrievalError(format!(
-                "document {} or its vector can't be read: the index is damaged, build it again",
+                "document {} or its vector can't be read; {DAMAGED}",
                 position + 1
             ))
         })

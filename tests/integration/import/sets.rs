@@ -553,8 +553,9 @@ fn every_reader_says_what_became_of_tabs() {
     for (name, kind, text) in files {
         let house = House::new();
         let path = house.file(name, text);
-        let report = run(&house.request(Some(kind), &[&path]))
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut request = house.request(Some(kind), &[&path]);
+        request.out = Some(house.path("out"));
+        let report = run(&request).unwrap_or_else(|error| panic!("{name}: {error}"));
         let said = report.notes.iter().any(|note| note.contains("in 1 question tabs became spaces"));
         assert!(said, "{name}: {:?} {:?}", report.notes, report.problems);
     }
