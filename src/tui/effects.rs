@@ -20,7 +20,7 @@ use crate::model::{BackendKind, ChatModel};
 use crate::tui::app::Ticket;
 use crate::tui::app::compare::Contender;
 use crate::tui::app::plan::SweepRequest;
-use crate::tui::app::reply::Verdict;
+use crate::tui::app::reply::{LastReply, Verdict};
 use crate::tui::effects::annotate::Task;
 use crate::tui::message::{Message, ReplyEvent};
 use crate::tui::{Setup, Source};
@@ -521,15 +521,15 @@ impl Effects {
 const TRIES: usize = 50;
 
 /// The verdict on a question's newest reply that counts, else on its newest.
-fn newest_verdict(store: &Store, fingerprint: &str, question_id: &str) -> Option<Verdict> {
-    let verdicts = |limit| {
+fn last_reply(store: &Store, fingerprint: &str, question_id: &str) -> Option<LastReply> {
+    let among = |limit| {
         let replies = store.replies_for(fingerprint, question_id, limit).ok()?;
-        Verdict::newest(replies.iter().map(Verdict::of))
+        LastReply::of(replies.iter().map(Verdict::of))
     };
     // Nearly always the newest counts; the others are read only where it does not.
-    verdicts(1).and_then(|newest| match newest.counts() {
+    among(1).and_then(|newest| match newest.verdict.counts() {
         true => Some(newest),
-        false => verdicts(TRIES),
+        false => among(TRIES),
     })
 }
 
@@ -598,8 +598,8 @@ impl Job {
             .questions
             .iter()
             .filter_map(|question| {
-                let verdict = newest_verdict(&store, &dataset.fingerprint, &question.id)?;
-                Some((question.id.clone(), verdict))
+                let last = last_reply(&store, &dataset.fingerprint, &question.id)?;
+                Some((question.id.clone(), last))
             })
             .collect();
         self.send(Message::Outcomes(outcomes));

@@ -20,7 +20,7 @@ use crate::tui::app::curves::Figures;
 use crate::tui::app::find::TextHit;
 use crate::tui::app::plan::Estimate;
 use crate::tui::app::probe::Probed;
-use crate::tui::app::reply::Verdict;
+use crate::tui::app::reply::LastReply;
 use crate::tui::app::retrieval::{EncoderName, Hits};
 use crate::tui::app::sweep::{SweepEnd, SweepProgress};
 use crate::tui::theme::Tone;
@@ -47,7 +47,7 @@ pub enum Message {
     /// Replies are not kept on disk, and why.
     StoreProblem(String),
     /// Last stored outcome per question.
-    Outcomes(HashMap<String, Verdict>),
+    Outcomes(HashMap<String, LastReply>),
     /// Stored replies of a question, newest first.
     Stored {
         /// The question.
