@@ -13,7 +13,7 @@ use crate::cli::encoder::{self, Backend};
 use crate::cli::progress::Line;
 use crate::cli::search;
 use crate::data::dataset::Dataset;
-use crate::domain::text::{clean, collapse, count};
+use crate::domain::text::{count, one_line};
 use crate::retrieval::exact::Vectors;
 use crate::retrieval::index::IndexFolder;
 use crate::retrieval::remote::push::{Pushed, push};
@@ -383,7 +383,7 @@ pub fn run_info(url: &str, json: bool) -> Result<(), Failure> {
         ("loaded", if facts.loaded { "yes" } else { "no" }.to_owned()),
         ("made by", facts.tool),
     ] {
-        say(&format!("{name:<10} {}", collapse(&clean(&value))))?;
+        say(&format!("{name:<10} {}", one_line(&value)))?;
     }
     Ok(())
 }

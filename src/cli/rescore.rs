@@ -12,7 +12,7 @@ use crate::cli::common::{Environment, note, say_json, templates, write_out};
 use crate::cli::progress::Line;
 use crate::data::store::Store;
 use crate::domain::score::Ratio;
-use crate::domain::text::{clean, collapse};
+use crate::domain::text::{clean, one_line};
 use crate::engine::models::{open_model, store_file, run_to_change};
 use crate::engine::rescore::{JudgeCounts, JudgeRequest, Rescored, judge_run, rescore};
 use crate::model::Sampling;
@@ -203,7 +203,7 @@ fn as_text(run: &str, done: &Rescored, judgements: Option<usize>) -> String {
     let mut row = |name: &str, text: String| {
         let _ = writeln!(out, "{name:<10}{text}");
     };
-    row("run", collapse(&clean(run)));
+    row("run", one_line(run));
     row(
         "scored",
         format!("{} of {} records", done.scored, done.records),
@@ -228,7 +228,7 @@ fn as_text(run: &str, done: &Rescored, judgements: Option<usize>) -> String {
         format!("{} -> {}", share(done.before), share(done.after)),
     );
     for (name, counts) in &done.judges {
-        row("judge", collapse(&clean(name)));
+        row("judge", one_line(name));
         row("", judge_line(counts));
         row("", judge_counts(counts));
     }

@@ -18,7 +18,7 @@ use crate::data::store::{
 };
 use crate::domain::plan::ConditionKey;
 use crate::domain::run;
-use crate::domain::text::{clean, collapse, count, short};
+use crate::domain::text::{clean, count, one_line, short};
 use crate::engine::models::store_file;
 use crate::source;
 
@@ -152,7 +152,7 @@ fn list(path: &Path, json: bool) -> Result<(), Failure> {
             0 => String::new(),
             count => format!(", {count} failed calls"),
         };
-        say(&collapse(&clean(&format!(
+        say(&one_line(&format!(
             "{}: {} replies{failures}, {} questions of {}, {}, {}, last {}",
             run.name,
             run.replies,
@@ -161,7 +161,7 @@ fn list(path: &Path, json: bool) -> Result<(), Failure> {
             run.models.join(", "),
             run.scenarios.join(", "),
             run.updated_at.as_deref().unwrap_or(&run.created_at),
-        ))))?;
+        )))?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::cli::common::{Environment, note, say, say_json, templates, wait_for_s
 use crate::cli::condition::{ConditionArgs, instance_failure};
 use crate::data::store::{ReplyRecord, Store};
 use crate::domain::run;
-use crate::domain::text::{clean, collapse};
+use crate::domain::text::{clean, one_line};
 use crate::engine::ask::{AskEvent, AskRequest, ask};
 use crate::engine::instance::instance;
 use crate::engine::models::store_file;
@@ -162,7 +162,7 @@ impl Screen {
         match event {
             AskEvent::Text(text) if !self.json => self.write(&clean(&text)),
             AskEvent::Status(status) if self.progress && !self.written => {
-                note(&collapse(&clean(&status)));
+                note(&one_line(&status));
             }
             AskEvent::Reasoning(_) if self.progress && !self.thinking => {
                 self.thinking = true;

@@ -5,7 +5,7 @@ use crate::domain::context::{Condition, Mode, Scenario, SourceFilter};
 use crate::domain::cost::Cost;
 use crate::domain::plan::{Conditions, Grid};
 use crate::domain::run;
-use crate::domain::text::{clean, collapse};
+use crate::domain::text::{clean, one_line};
 use crate::tui::app::input::Input;
 
 /// What stands in a field that takes the paper's values.
@@ -224,7 +224,7 @@ impl Form {
             return Err("no test is chosen: turn at least one of the four on".into());
         }
         let conditions = grid.conditions().map_err(|why| why.to_string())?;
-        let model = collapse(&clean(self.model.text()));
+        let model = one_line(self.model.text());
         if model.is_empty() {
             return Err("model: a name is expected, such as embedded or openai:NAME".into());
         }
