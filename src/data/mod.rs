@@ -14,5 +14,6 @@ pub mod predictions;
 pub mod prompts;
 mod reading;
 pub mod recorded;
+mod reply_fields;
 pub mod store;
 pub mod talk;
