@@ -16,7 +16,7 @@ use crate::domain::prompt::reply_shape;
 use crate::domain::text::{count, one_line, short};
 use crate::engine::ask::{AskRequest, ask};
 use crate::engine::instance::Instance;
-use crate::engine::models::{recording, store_file, run_to_read};
+use crate::engine::models::{recording, run_to_read, store_file};
 use crate::model::replay::{Pace, ReplayModel};
 use crate::model::{ChatModel, Sampling};
 

@@ -13,7 +13,7 @@ use crate::cli::progress::Line;
 use crate::data::store::Store;
 use crate::domain::score::Ratio;
 use crate::domain::text::{clean, one_line};
-use crate::engine::models::{open_model, store_file, run_to_change};
+use crate::engine::models::{open_model, run_to_change, store_file};
 use crate::engine::rescore::{JudgeCounts, JudgeRequest, Rescored, judge_run, rescore};
 use crate::model::Sampling;
 use crate::model::select::sampling;
@@ -61,7 +61,8 @@ pub struct Args {
 /// # Errors
 /// [`Failure`] with one clear sentence.
 pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
-    let store = run_to_change(&store_file(&environment.paths), &args.run).map_err(Failure::failed)?;
+    let store =
+        run_to_change(&store_file(&environment.paths), &args.run).map_err(Failure::failed)?;
     let (judgements, judge) = match &args.judge {
         Some(name) => {
             let (made, judge) = judged(name, &args, &store, environment)?;

@@ -378,9 +378,7 @@ fn print_text(found: &Found, origin: impl Fn(&Hit) -> Option<String>) -> Result<
 }
 
 fn line_of(hit: &Hit, origin: Option<&str>) -> String {
-    let origin = origin.map_or_else(String::new, |from| {
-        format!("  [{}]", one_line(from))
-    });
+    let origin = origin.map_or_else(String::new, |from| format!("  [{}]", one_line(from)));
     let title = one_line(&hit.title);
     let id = one_line(&hit.id);
     format!("{:>3}  {:>8.4}  {id}{origin}  {title}", hit.rank, hit.score)

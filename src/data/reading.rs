@@ -97,12 +97,7 @@ fn needs_writing(error: &rusqlite::Error) -> bool {
 }
 
 /// Reads a copy, brought to the newest version.
-fn copied(
-    path: &Path,
-    busy: Duration,
-    id: i32,
-    migrations: &[&str],
-) -> Result<Reading, ReadFault> {
+fn copied(path: &Path, busy: Duration, id: i32, migrations: &[&str]) -> Result<Reading, ReadFault> {
     let folder = tempfile::Builder::new()
         .prefix("medrgb-")
         .tempdir()
@@ -270,7 +265,10 @@ mod tests {
             assert_eq!(rows(&open(&killed, BUSY, ID, &OLD).unwrap()), 2);
             assert_eq!(rows(&copied(&killed, BUSY, ID, &OLD).unwrap()), 2);
             assert_eq!(std::fs::read(beside(&killed, "-wal")).unwrap(), log);
-            assert_eq!(std::fs::read(&killed).unwrap(), std::fs::read(&path).unwrap());
+            assert_eq!(
+                std::fs::read(&killed).unwrap(),
+                std::fs::read(&path).unwrap()
+            );
         }
     }
 
@@ -289,8 +287,11 @@ mod tests {
             ReadFault::Schema(SchemaFault::Foreign)
         ));
         let text = folder.path().join("text");
-        std::fs::write(&text, "no database, but long enough to hold a header of one ".repeat(20))
-            .unwrap();
+        std::fs::write(
+            &text,
+            "no database, but long enough to hold a header of one ".repeat(20),
+        )
+        .unwrap();
         assert!(matches!(
             fault(open(&text, BUSY, ID, &NEW)),
             ReadFault::Schema(SchemaFault::Sqlite(_))

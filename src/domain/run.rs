@@ -53,7 +53,16 @@ mod tests {
     #[test]
     fn names_are_put_in_order_or_refused() {
         assert_eq!(named("  a   b "), Ok("a b".to_owned()));
-        for bad in ["", " ", "a\u{1b}[2Jb", "a\nb", "a\u{202e}b", "paper", " paper ", "probe"] {
+        for bad in [
+            "",
+            " ",
+            "a\u{1b}[2Jb",
+            "a\nb",
+            "a\u{202e}b",
+            "paper",
+            " paper ",
+            "probe",
+        ] {
             assert!(named(bad).is_err(), "{bad:?}");
         }
         // Probes may come from another machine.
@@ -66,6 +75,9 @@ mod tests {
         let models = ["m".to_owned(), "n".to_owned()];
         assert_eq!(of_parts("set", &models), Ok("set-m+n".to_owned()));
         let said = of_parts("se\u{1b}[1mt", &models).unwrap_err();
-        assert!(said.contains("control characters") && !said.contains('\u{1b}'), "{said}");
+        assert!(
+            said.contains("control characters") && !said.contains('\u{1b}'),
+            "{said}"
+        );
     }
 }

@@ -38,6 +38,9 @@ mod tests {
         assert_eq!(guarded(|| 3), Some(3));
         assert_eq!(guarded(|| -> u8 { panic!("damaged") }), None);
         assert!(!GUARDED.get());
-        assert_eq!(guarded(|| guarded(|| 1).is_some() && GUARDED.get()), Some(true));
+        assert_eq!(
+            guarded(|| guarded(|| 1).is_some() && GUARDED.get()),
+            Some(true)
+        );
     }
 }

@@ -27,7 +27,8 @@ pub use retriever::{NO_ENCODER, Progress, Retriever, recall_of};
 use serde::{Deserialize, Serialize};
 
 /// What is said of an index folder with a file that is not as it was written.
-pub const DAMAGED: &str = "the index is damaged: remove its folder and build it anew by `medrgb index build`";
+pub const DAMAGED: &str =
+    "the index is damaged: remove its folder and build it anew by `medrgb index build`";
 
 /// How to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -160,10 +160,7 @@ fn write_losses<'a>(
             true => String::new(),
             false => format!(", {}", loss.item),
         };
-        let text = one_line(&format!(
-            "{what}: question {id}{item}: {}",
-            loss.reason
-        ));
+        let text = one_line(&format!("{what}: question {id}{item}: {}", loss.reason));
         let _ = writeln!(out, "    {}", shortened(&text, LONGEST_REASON));
     }
     if more > 0 {

@@ -9,7 +9,7 @@ use crate::domain::score::Metric;
 use crate::domain::stats::Resampling;
 use crate::domain::text::short;
 use crate::engine::compare::{Aligned, RunView, align};
-use crate::engine::models::{store_file, run_to_read};
+use crate::engine::models::{run_to_read, store_file};
 
 mod show;
 

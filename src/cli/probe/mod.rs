@@ -20,7 +20,7 @@ use crate::domain::passage::Role;
 use crate::domain::probe::{Citations, Trace, citations, question_texts, trace};
 use crate::domain::text::short;
 use crate::engine::instance::{Instance, instance};
-use crate::engine::models::{store_file, run_to_read};
+use crate::engine::models::{run_to_read, store_file};
 use crate::engine::probe::{ProbeRequest, Probed, original_text, probe};
 
 mod show;

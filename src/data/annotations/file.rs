@@ -232,14 +232,8 @@ pub fn facts(record: &ReplyRecord) -> Map<String, Value> {
             json!(scores.and_then(|scores| scores.main_correct)),
         ),
         ("sub_answers", json!(sub_answers)),
-        (
-            "misinformation_adopted",
-            json!(whole(|ratio| ratio.num)),
-        ),
-        (
-            "adversarial_sub_questions",
-            json!(whole(|ratio| ratio.den)),
-        ),
+        ("misinformation_adopted", json!(whole(|ratio| ratio.num))),
+        ("adversarial_sub_questions", json!(whole(|ratio| ratio.den))),
     ];
     let mut fields = reply_fields(record);
     fields.extend(own.map(|(name, value)| (name.to_owned(), value)));

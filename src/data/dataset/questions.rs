@@ -64,10 +64,7 @@ pub(in crate::data) struct LineFault {
 
 /// Hands out every line that is not blank with its number: the question, or what is wrong. An id that stood in an
 /// earlier line is wrong too.
-pub(in crate::data) fn scan(
-    body: &[u8],
-    take: &mut dyn FnMut(usize, Result<Question, LineFault>),
-) {
+pub(in crate::data) fn scan(body: &[u8], take: &mut dyn FnMut(usize, Result<Question, LineFault>)) {
     let mut lines: HashMap<String, usize> = HashMap::new();
     for (at, bytes) in body.split(|&byte| byte == b'\n').enumerate() {
         let line = at + 1;

@@ -369,7 +369,10 @@ fn records_are_counted_and_not_the_sentences_about_them() {
     assert_eq!(bad_letter.problems.len(), 1, "{:?}", bad_letter.problems);
     let said = &bad_letter.problems[0];
     assert!(said.contains("qa.jsonl, line 1"), "{said}");
-    assert!(said.ends_with("left out with its 6 records in other files"), "{said}");
+    assert!(
+        said.ends_with("left out with its 6 records in other files"),
+        "{said}"
+    );
     assert_eq!(bad_letter.left_out, 7);
     assert_eq!(bad_letter.trouble().as_deref(), Some("7 records"));
     // The second line is cut off: the question and its two documents.
@@ -377,7 +380,12 @@ fn records_are_counted_and_not_the_sentences_about_them() {
     assert_eq!((cut.problems.len(), cut.left_out), (1, 3));
     // No id can be made out: its documents are of a question that nobody knows.
     let torn = counted(&QA.replacen("{\"question_id\"", "{\"question_", 1));
-    assert_eq!((torn.problems.len(), torn.left_out), (4, 7), "{:?}", torn.problems);
+    assert_eq!(
+        (torn.problems.len(), torn.left_out),
+        (4, 7),
+        "{:?}",
+        torn.problems
+    );
     let mut manifest = full();
     manifest.push((MANIFEST, b"[]"));
     let dataset = open(&manifest).unwrap();

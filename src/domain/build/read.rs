@@ -89,10 +89,7 @@ pub fn read_topics(raw: &str, most: usize) -> Result<Vec<String>, String> {
     let mut topics: Vec<String> = Vec::new();
     for item in items {
         let Value::String(topic) = item else { continue };
-        let topic: String = one_line(topic)
-            .chars()
-            .take(LONGEST_TOPIC)
-            .collect();
+        let topic: String = one_line(topic).chars().take(LONGEST_TOPIC).collect();
         let is_new = !topics
             .iter()
             .any(|other| document_key(other) == document_key(&topic));

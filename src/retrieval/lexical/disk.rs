@@ -397,7 +397,10 @@ mod tests {
             std::fs::write(&path, &whole).unwrap();
         }
         assert!(met > 20, "only {met} damages were met");
-        let found = Lexical::open(&folder).unwrap().search("heart", 500).unwrap();
+        let found = Lexical::open(&folder)
+            .unwrap()
+            .search("heart", 500)
+            .unwrap();
         assert_eq!(found.len(), 400);
     }
 

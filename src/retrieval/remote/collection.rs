@@ -341,7 +341,10 @@ impl Collection {
             return Ok(Vec::new());
         }
         // A graph can't look at fewer candidates than it is to give hits.
-        let ef = self.address.ef.unwrap_or_else(|| record.index.candidates(k));
+        let ef = self
+            .address
+            .ef
+            .unwrap_or_else(|| record.index.candidates(k));
         let ef = ef.max(k);
         let request = wire::Search {
             database: self.address.database.clone(),

@@ -493,7 +493,11 @@ mod tests {
         assert_eq!(of(&[none, right, wrong]), Some(last(right, true)));
         assert_eq!(of(&[wrong, none, right]), Some(last(wrong, false)));
         // One try after the other gives the same.
-        for tries in [vec![none, none], vec![none, right, wrong], vec![wrong, none, right]] {
+        for tries in [
+            vec![none, none],
+            vec![none, right, wrong],
+            vec![wrong, none, right],
+        ] {
             let one_by_one = tries.iter().rev().fold(None, |earlier, &verdict| {
                 Some(LastReply::after(earlier, verdict))
             });

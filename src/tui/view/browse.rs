@@ -380,7 +380,8 @@ fn preview(app: &App, area: Rect, buffer: &mut Buffer) {
     flow.gap();
     let last = app.browse.outcomes.get(&question.id);
     if last.is_some_and(|last| last.later_try) {
-        let text = "! A later try was stopped or gave no reply; the list shows the last reply that came.";
+        let text =
+            "! A later try was stopped or gave no reply; the list shows the last reply that came.";
         flow.say(&app.wraps, text, Tone::Warning);
         flow.gap();
     }

@@ -137,10 +137,19 @@ fn a_file_that_is_missing_or_nothing_known_is_exit_code_1() {
     house.file("x.txt", "hello");
     house.file("q.jsonl", "{}");
     for (args, said) in [
-        (vec!["import", "jsonl", "q.jsonl"], "nothing could be imported"),
+        (
+            vec!["import", "jsonl", "q.jsonl"],
+            "nothing could be imported",
+        ),
         (vec!["import", "none.jsonl"], "none.jsonl does not exist"),
-        (vec!["import", "jsonl", "none.jsonl"], "none.jsonl does not exist"),
-        (vec!["import", "none.jsonl", "q.jsonl"], "none.jsonl does not exist"),
+        (
+            vec!["import", "jsonl", "none.jsonl"],
+            "none.jsonl does not exist",
+        ),
+        (
+            vec!["import", "none.jsonl", "q.jsonl"],
+            "none.jsonl does not exist",
+        ),
         (vec!["import", "x.txt"], "is nothing that is known"),
         (
             vec!["import", "q.jsonl", "--mapping", "none.toml"],
@@ -150,6 +159,9 @@ fn a_file_that_is_missing_or_nothing_known_is_exit_code_1() {
         let output = program(&house, &args);
         let err = text(&output.stderr);
         assert_eq!(code(&output), 1, "{args:?}: {err}");
-        assert!(err.contains(said) && output.stdout.is_empty(), "{args:?}: {err}");
+        assert!(
+            err.contains(said) && output.stdout.is_empty(),
+            "{args:?}: {err}"
+        );
     }
 }

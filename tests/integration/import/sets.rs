@@ -515,8 +515,16 @@ fn the_content_says_what_a_file_is() {
 #[test]
 fn every_reader_says_what_became_of_tabs() {
     let files = [
-        ("q.jsonl", Kind::Jsonl, r#"{"question": "Wh\tich?", "options": ["a", "b"], "answer": "A"}"#),
-        ("q.csv", Kind::Csv, "question,A,B,answer\n\"Wh\tich?\",a,b,A\n"),
+        (
+            "q.jsonl",
+            Kind::Jsonl,
+            r#"{"question": "Wh\tich?", "options": ["a", "b"], "answer": "A"}"#,
+        ),
+        (
+            "q.csv",
+            Kind::Csv,
+            "question,A,B,answer\n\"Wh\tich?\",a,b,A\n",
+        ),
         (
             "benchmark.json",
             Kind::Mirage,
@@ -556,7 +564,10 @@ fn every_reader_says_what_became_of_tabs() {
         let mut request = house.request(Some(kind), &[&path]);
         request.out = Some(house.path("out"));
         let report = run(&request).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let said = report.notes.iter().any(|note| note.contains("in 1 question tabs became spaces"));
+        let said = report
+            .notes
+            .iter()
+            .any(|note| note.contains("in 1 question tabs became spaces"));
         assert!(said, "{name}: {:?} {:?}", report.notes, report.problems);
     }
 }
