@@ -36,6 +36,24 @@ pub fn open_model(
     }
 }
 
+/// The name under which replies and judgements of the model called `name` are stored; the model is not opened for
+/// that.
+///
+/// # Errors
+/// [`ModelError`] for an unknown name.
+pub fn stored_name(
+    name: &str,
+    base_url: Option<&str>,
+    config: &Config,
+) -> Result<String, ModelError> {
+    let env = |name: &str| std::env::var(name).ok();
+    Ok(match resolve(name, base_url, config, &env)? {
+        Selected::Http(settings) => settings.name,
+        Selected::Embedded(spec) => spec.name,
+        Selected::Replay(run) => format!("replay:{run}"),
+    })
+}
+
 /// A model that plays a stored run.
 ///
 /// # Errors

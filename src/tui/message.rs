@@ -194,6 +194,8 @@ pub enum SweepEvent {
     Planned(Box<Estimate>),
     /// How far it is.
     Progress(Box<SweepProgress>),
+    /// Sub-answers that the judge has judged, of all.
+    Judging(usize, usize),
     /// The end, exactly once; an error is one clear sentence.
     Finished(Result<Box<SweepEnd>, String>),
 }

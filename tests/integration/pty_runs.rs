@@ -61,7 +61,7 @@ fn plan(session: &mut Session) {
     session.press("\rjj\rj\r");
     session.wait_for("[ ] robustness");
     // n, p, and the limit three steps on.
-    session.press("jljljjlllj\r");
+    session.press("jljljjjjjllljjj\r");
     session.press("\x15night\r");
     session.wait_for("= 24 instances at most");
 }

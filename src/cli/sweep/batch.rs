@@ -11,9 +11,7 @@ use crate::cli::common::{note, say, say_json};
 use crate::config::ModelConfig;
 use crate::data::store::{RunLock, Store};
 use crate::domain::text::{clean, count};
-use crate::engine::sweep::{
-    Ended, PartEnd, Progress, Sweep, read_batch, summarise, write_batch,
-};
+use crate::engine::sweep::{Ended, PartEnd, Progress, Sweep, read_batch, summarise, write_batch};
 
 /// Problems that are shown one by one.
 const PROBLEMS_SHOWN: usize = 5;

@@ -5,13 +5,14 @@ use serde_json::{Value, json};
 use super::{Args, CONCURRENCY, Part};
 use crate::cli::Failure;
 use crate::cli::audit::prices;
-use crate::cli::common::{Environment, model_failure, templates, variable};
+use crate::cli::common::{Environment, model_failure, templates};
 use crate::cli::rescore;
 use crate::data::store::Store;
 use crate::domain::cost::Cost;
 use crate::domain::text::{clean, count};
+use crate::engine::models::stored_name;
 use crate::engine::sweep::{JudgeEstimate, estimate_judge};
-use crate::model::select::{Selected, resolve, sampling};
+use crate::model::select::sampling;
 
 /// What a judge will be asked at most: a skipped sub-answer needs no call.
 pub(super) struct Estimate {
@@ -33,7 +34,8 @@ pub(super) fn estimate(
         return Ok(None);
     };
     let config = &environment.config;
-    let name = stored_name(judge, args, environment)?;
+    let base_url = args.judge_base_url.as_deref();
+    let name = stored_name(judge, base_url, config).map_err(model_failure)?;
     let run = parts.first().map(|part| part.sweep.run.as_str());
     let found = estimate_judge(
         name,
@@ -51,17 +53,6 @@ pub(super) fn estimate(
         ),
         found,
     }))
-}
-
-/// The name under which the judge's judgements are stored; it is not opened for that.
-fn stored_name(judge: &str, args: &Args, environment: &Environment) -> Result<String, Failure> {
-    let base_url = args.judge_base_url.as_deref();
-    let selected = resolve(judge, base_url, &environment.config, &variable);
-    Ok(match selected.map_err(model_failure)? {
-        Selected::Http(settings) => settings.name,
-        Selected::Embedded(spec) => spec.name,
-        Selected::Replay(run) => format!("replay:{run}"),
-    })
 }
 
 impl Estimate {

@@ -55,7 +55,9 @@ impl Order {
     /// The sweeps in the order in which they are asked: all repeats of the first model, then those of the next. Each
     /// comes with the position of its model.
     pub fn sweeps(&self, models: &[AskedModel]) -> Vec<(usize, Sweep)> {
-        let names = models.iter().map(|asked| asked.model.identity().name.clone());
+        let names = models
+            .iter()
+            .map(|asked| asked.model.identity().name.clone());
         let company: Vec<String> = names.collect();
         let repeats = u64::from(self.repeats.max(1));
         models
