@@ -28,6 +28,7 @@ mod probe;
 mod process;
 mod pty;
 mod pty_runs;
+mod read_only;
 mod report;
 mod retrieval;
 mod run_screens;
