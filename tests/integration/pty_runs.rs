@@ -257,7 +257,7 @@ fn the_plan_has_seeds_sample_repeats_judge_and_reuse_and_the_commands_figures() 
     session.press("a");
     session.wait_for("✓ done");
     session.wait_for("Judge: score");
-    // Both repeats of what the two seeds drew: the same requests are asked once, and taken over.
+    // Both repeats of what the two seeds drew.
     let records = stored(&home, "night");
     assert_eq!(records.len() as u64, sum("to_ask") + sum("to_reuse"));
     let seeds: std::collections::BTreeSet<u64> =

@@ -241,3 +241,37 @@ fn take_over(
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+
+    #[test]
+    fn repeats_count_the_samplers_seed_up() {
+        let plain = Sampling::default();
+        assert_eq!(repeated(&plain, 0), plain);
+        assert_eq!(repeated(&plain, 2).seed, plain.seed.unwrap_or(0).checked_add(2));
+        let last = Sampling {
+            seed: Some(u64::MAX),
+            ..plain
+        };
+        assert_eq!(repeated(&last, 1).seed, Some(0));
+    }
+
+    #[test]
+    fn a_sample_is_drawn_from_the_first_questions_and_never_from_more_than_there_are() {
+        let sample = Dataset::sample().unwrap();
+        let all = sample.questions.len();
+        let chosen = |limit, count| chosen_questions(&sample, limit, count, 0);
+        assert_eq!(chosen(None, None).unwrap(), (0..all).collect::<Vec<_>>());
+        assert_eq!(chosen(Some(3), None).unwrap(), [0, 1, 2]);
+        assert_eq!(chosen(Some(9999), None).unwrap().len(), all);
+        let drawn = chosen(Some(16), Some(8)).unwrap();
+        assert_eq!(drawn.len(), 8);
+        assert!(drawn.is_sorted() && drawn.iter().all(|&at| at < 16), "{drawn:?}");
+        assert_eq!(chosen(Some(16), Some(8)).unwrap(), drawn);
+        let why = chosen(Some(4), Some(5)).unwrap_err();
+        assert!(why.contains("only 4 questions"), "{why}");
+    }
+}
