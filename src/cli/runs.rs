@@ -487,7 +487,7 @@ fn read_records(path: &Path, run: Option<&str>) -> Result<Imported, Failure> {
                     match run::fault(&record.run) {
                         None => imported.records.push(record),
                         Some(fault) => imported.problems.push(format!(
-                            "{}, line {number}: \"{}\" can't be the name of a run: {fault}, with --run NAME",
+                            "{}, line {number}: \"{}\" can't be the name of a run: {fault} (--run NAME gives all records another)",
                             path.display(),
                             short(&record.run)
                         )),

@@ -131,7 +131,7 @@ fn incoming(line: &str, run: Option<&str>) -> Result<Incoming, String> {
     let run = run.map_or(named, str::to_owned);
     if let Some(fault) = run::fault(&run) {
         return Err(format!(
-            "\"{}\" can't be the name of a run: {fault}, with --run RUN",
+            "\"{}\" can't be the name of a run: {fault} (--run RUN puts all of them under another)",
             short(&run)
         ));
     }

@@ -12,7 +12,7 @@ pub struct Estimate {
     pub caution: Option<String>,
     /// Questions looked at.
     pub questions: usize,
-    /// The conditions.
+    /// The conditions, each with all its seeds, over all models and repeats.
     pub conditions: Vec<EstimatedCondition>,
     /// Instances that can be asked.
     pub instances: usize,

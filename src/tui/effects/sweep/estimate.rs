@@ -81,25 +81,19 @@ fn add_part(sum: &mut Estimate, part: &Part) {
     let (to_ask, tokens) = (plan.to_ask(), plan.tokens_to_ask());
     let max_tokens = sweep.sampling.max_tokens;
     let cost = Cost::of((to_ask, tokens), max_tokens, part.prices);
-    let is_first = sum.conditions.is_empty();
-    sum.cost = match is_first {
+    sum.cost = match sum.conditions.is_empty() {
         true => cost,
         false => sum.cost.and(cost),
     };
-    for (at, planned) in plan.conditions.iter().enumerate() {
-        if is_first {
-            sum.conditions
-                .push(EstimatedCondition::none(planned.counts.condition));
-        }
-        if let Some(row) = sum.conditions.get_mut(at) {
-            row.instances += planned.counts.instances;
-            row.without += planned.counts.nothing_to_use;
-            row.short += planned.counts.short;
-            row.overflow += planned.counts.overflow;
-            row.done += planned.done;
-            row.to_ask += planned.to_ask;
-            row.tokens += planned.tokens_to_ask;
-        }
+    for planned in &plan.conditions {
+        let row = row_of(&mut sum.conditions, planned.counts.condition);
+        row.instances += planned.counts.instances;
+        row.without += planned.counts.nothing_to_use;
+        row.short += planned.counts.short;
+        row.overflow += planned.counts.overflow;
+        row.done += planned.done;
+        row.to_ask += planned.to_ask;
+        row.tokens += planned.tokens_to_ask;
     }
     sum.questions = sweep.space().question_count();
     sum.instances += plan.instances();
@@ -109,6 +103,21 @@ fn add_part(sum: &mut Estimate, part: &Part) {
     sum.tokens += tokens;
     sum.reply_tokens += u64::from(max_tokens) * to_ask as u64;
     sum.concurrency = sum.concurrency.max(sweep.ceiling());
+}
+
+/// The row of a condition, which holds all seeds.
+fn row_of(rows: &mut Vec<EstimatedCondition>, condition: Condition) -> &mut EstimatedCondition {
+    let seedless = |condition: Condition| Condition {
+        seed: 0,
+        ..condition
+    };
+    let wanted = seedless(condition);
+    let known = rows.iter().position(|row| row.condition == wanted);
+    let at = known.unwrap_or_else(|| {
+        rows.push(EstimatedCondition::none(wanted));
+        rows.len() - 1
+    });
+    &mut rows[at]
 }
 
 /// What the judge of the request will be asked; the judge is not opened for that.
