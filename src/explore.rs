@@ -11,13 +11,13 @@ use crate::cli::{annotate, encoder, search};
 use crate::data::session;
 use crate::data::talk::{self, Script};
 use crate::domain::prompt::Templates;
-use crate::engine::models::{open_model, replay, sample_replay, store_file};
+use crate::engine::models::{open_model, replay, sample_replay, store_file, stored_name};
 use crate::model::replay::Pace;
 use crate::model::select::{resolve, sampling};
 use crate::tui::command::COMMANDS;
 use crate::tui::keymap::Keymap;
 use crate::tui::theme::{self, ColorDepth};
-use crate::tui::{FindEncoder, ModelChoice, OpenIndex, Remembered, Setup, Shelf, Source};
+use crate::tui::{FindEncoder, ModelChoice, ModelSettings, OpenIndex, Remembered, Setup, Shelf, Source};
 
 /// Name of the run under which the explorer stores replies.
 const RUN: &str = "explorer";
@@ -183,7 +183,8 @@ fn remembered(dataset: &Source, state: &Path) -> PathBuf {
 /// The models that a sweep may ask: any name, as `--model` takes it.
 fn shelf(base_url: Option<String>, environment: &Environment) -> Shelf {
     let (config, paths) = (environment.config.clone(), environment.paths.clone());
-    let settings = config.clone();
+    let (settings, named) = (config.clone(), config.clone());
+    let url = base_url.clone();
     let mut names: Vec<String> = config.models.keys().cloned().collect();
     if !names.contains(&config.model) {
         names.insert(0, config.model.clone());
@@ -201,9 +202,17 @@ fn shelf(base_url: Option<String>, environment: &Environment) -> Shelf {
             open_model(name, base_url, &config, &paths)
         }),
         settings: Arc::new(move |name: &str| {
-            let price = settings.models.get(name);
-            let prices = price.map_or((None, None), |model| (model.price_in, model.price_out));
-            (sampling(name, &settings), prices)
+            let model = settings.models.get(name);
+            ModelSettings {
+                sampling: sampling(name, &settings),
+                prices: model.map_or((None, None), |model| (model.price_in, model.price_out)),
+                per_minute: model.map_or((None, None), |model| (model.rpm, model.tpm)),
+            }
+        }),
+        stored_name: Arc::new(move |name: &str| {
+            let same = name == named.model || name.starts_with("openai:");
+            stored_name(name, url.as_deref().filter(|_| same), &named)
+                .map_err(|error| error.to_string())
         }),
     }
 }

@@ -13,7 +13,7 @@ use crate::cli::progress::Line;
 use crate::config::ModelConfig;
 use crate::domain::context::Condition;
 use crate::domain::cost::Cost;
-use crate::domain::text::{clean, collapse};
+use crate::domain::text::{clean, one_line};
 use crate::engine::audit::{Audit, AuditedCondition, Finding, FindingKind, audit};
 use crate::engine::survey::{Room, Space};
 use crate::model::select::{Selected, resolve, sampling};
@@ -256,5 +256,5 @@ fn example(found: &Finding) -> String {
     if !found.detail.is_empty() {
         let _ = write!(text, ": {}", found.detail);
     }
-    collapse(&clean(&text))
+    one_line(&text)
 }

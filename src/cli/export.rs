@@ -182,7 +182,7 @@ fn store_of(run: &str, environment: &Environment) -> Result<Store, Failure> {
             run = short(run)
         )));
     }
-    let store = Store::open(&file).map_err(Failure::failed)?;
+    let store = Store::open_for_reading(&file).map_err(Failure::failed)?;
     let first = store.page_of_run(run, 0).map_err(Failure::failed)?;
     if first.last.is_none() {
         let names: Vec<String> = store

@@ -7,9 +7,9 @@ use crate::cli::common::note;
 use crate::cli::condition::{DrawArgs, scenarios};
 use crate::data::dataset::Dataset;
 use crate::domain::context::{ComposeError, Scenario};
-use crate::domain::plan::{Conditions, Grid, stratified};
-use crate::domain::question::Question;
+use crate::domain::plan::{Conditions, Grid};
 use crate::domain::text::short;
+use crate::engine::sweep::chosen_questions;
 
 /// The flags of a grid.
 #[derive(Debug, Clone, clap::Args)]
@@ -72,12 +72,6 @@ pub struct GridArgs {
     /// How documents are drawn.
     #[command(flatten)]
     pub draw: DrawArgs,
-}
-
-/// Questions that a sample should hold in the same share as the dataset: of one set, with one right answer.
-fn stratum(question: &Question) -> String {
-    let set = question.extra.get("dataset").and_then(|set| set.as_str());
-    format!("{} {}", set.unwrap_or_default(), question.answer)
 }
 
 fn named(ids: &[String], dataset: &Dataset) -> Result<Vec<usize>, Failure> {
@@ -151,19 +145,7 @@ impl GridArgs {
         if !self.question.is_empty() {
             return named(&self.question, dataset);
         }
-        let all = dataset
-            .questions
-            .len()
-            .min(self.limit.unwrap_or(usize::MAX));
-        let Some(sample) = self.sample else {
-            return Ok((0..all).collect());
-        };
-        if sample > all {
-            return Err(Failure::Usage(format!(
-                "--sample {sample}: there are only {all} questions to draw from"
-            )));
-        }
-        let strata: Vec<String> = dataset.questions[..all].iter().map(stratum).collect();
-        Ok(stratified(&strata, sample, self.draw.seed))
+        chosen_questions(dataset, self.limit, self.sample, self.draw.seed)
+            .map_err(|why| Failure::Usage(format!("--sample: {why}")))
     }
 }

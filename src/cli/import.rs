@@ -155,6 +155,8 @@ fn split(what: &[String]) -> Result<(Option<Kind>, Vec<PathBuf>), Failure> {
         ))),
         _ if rest.is_empty() || PathBuf::from(first).exists() => Ok((None, paths(what))),
         Ok(_) => Ok((None, paths(what))),
+        // No kind has a dot or a slash in its name: this is a file that is missing, which the import says.
+        Err(_) if first.contains(['.', '/', '\\']) => Ok((None, paths(what))),
         Err(why) => Err(Failure::Usage(format!(
             "{why}; and there is no file of that name"
         ))),

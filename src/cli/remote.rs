@@ -13,7 +13,7 @@ use crate::cli::encoder::{self, Backend};
 use crate::cli::progress::Line;
 use crate::cli::search;
 use crate::data::dataset::Dataset;
-use crate::domain::text::{clean, collapse, count};
+use crate::domain::text::{count, one_line};
 use crate::retrieval::exact::Vectors;
 use crate::retrieval::index::IndexFolder;
 use crate::retrieval::remote::push::{Pushed, push};
@@ -21,7 +21,7 @@ use crate::retrieval::remote::record::{IndexKind, Precision, Record};
 use crate::retrieval::remote::shape::{Facts, Row};
 use crate::retrieval::remote::{Address, Collection, Remote, TOKEN_VARIABLE, Token, missing};
 use crate::retrieval::{
-    EncoderFolders, EncoderSummary, NO_ENCODER, RetrievalError, Retriever, Search,
+    DAMAGED, EncoderFolders, EncoderSummary, NO_ENCODER, RetrievalError, Retriever, Search,
 };
 
 /// Arguments of `medrgb index push`.
@@ -308,7 +308,7 @@ fn write(collection: &Collection, record: &Record, source: &Source) -> Result<Pu
     let mut rows = (0..source.len()).map(|position| {
         source.row(position).ok_or_else(|| {
             RetrievalError(format!(
-                "document {} or its vector can't be read: the index is damaged, build it again",
+                "document {} or its vector can't be read; {DAMAGED}",
                 position + 1
             ))
         })
@@ -383,7 +383,7 @@ pub fn run_info(url: &str, json: bool) -> Result<(), Failure> {
         ("loaded", if facts.loaded { "yes" } else { "no" }.to_owned()),
         ("made by", facts.tool),
     ] {
-        say(&format!("{name:<10} {}", collapse(&clean(&value))))?;
+        say(&format!("{name:<10} {}", one_line(&value)))?;
     }
     Ok(())
 }

@@ -13,10 +13,10 @@ use crate::cli::common::{Environment, say, say_json};
 use crate::data::store::ReplyRecord;
 use crate::domain::plan::{ConditionKey, counted, is_counted_reply};
 use crate::domain::prompt::reply_shape;
-use crate::domain::text::{clean, collapse, count, short};
+use crate::domain::text::{count, one_line, short};
 use crate::engine::ask::{AskRequest, ask};
 use crate::engine::instance::Instance;
-use crate::engine::models::{recording, store_file, store_with};
+use crate::engine::models::{recording, run_to_read, store_file};
 use crate::model::replay::{Pace, ReplayModel};
 use crate::model::{ChatModel, Sampling};
 
@@ -59,7 +59,7 @@ fn speed(text: &str) -> Result<f64, String> {
 /// [`Failure`] with one clear sentence.
 pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     let path: PathBuf = store_file(&environment.paths);
-    let store = store_with(&path, &args.run).map_err(Failure::failed)?;
+    let store = run_to_read(&path, &args.run).map_err(Failure::failed)?;
     let records = store.replies_of_run(&args.run).map_err(Failure::failed)?;
     let recording = recording(&args.run, &records).map_err(Failure::Failed)?;
     let playable = playable(records, args.question.as_deref());
@@ -92,7 +92,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     }
     say(&format!(
         "{}: {}",
-        collapse(&clean(&model.identity().detail)),
+        one_line(&model.identity().detail),
         count(playable.len(), "recorded reply")
     ))?;
     play(&model, &playable)
@@ -151,16 +151,16 @@ fn play(model: &Arc<dyn ChatModel>, records: &[ReplyRecord]) -> Result<(), Failu
 fn title(record: &ReplyRecord) -> String {
     let condition = &record.condition;
     let variant = match &record.context.variant {
-        Some(variant) => format!(", {}", collapse(&clean(variant))),
+        Some(variant) => format!(", {}", one_line(variant)),
         None => String::new(),
     };
     format!(
         "{}  {} n={} p={}{variant}\n{}",
-        collapse(&clean(&record.question.id)),
+        one_line(&record.question.id),
         condition.scenario,
         condition.docs,
         condition.p,
-        collapse(&clean(&record.question.text))
+        one_line(&record.question.text)
     )
 }
 

@@ -12,8 +12,8 @@ use crate::cli::common::{Environment, note, say_json, templates, write_out};
 use crate::cli::progress::Line;
 use crate::data::store::Store;
 use crate::domain::score::Ratio;
-use crate::domain::text::{clean, collapse};
-use crate::engine::models::{open_model, store_file, store_with};
+use crate::domain::text::{clean, one_line};
+use crate::engine::models::{open_model, run_to_change, store_file};
 use crate::engine::rescore::{JudgeCounts, JudgeRequest, Rescored, judge_run, rescore};
 use crate::model::Sampling;
 use crate::model::select::sampling;
@@ -61,7 +61,8 @@ pub struct Args {
 /// # Errors
 /// [`Failure`] with one clear sentence.
 pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
-    let store = store_with(&store_file(&environment.paths), &args.run).map_err(Failure::failed)?;
+    let store =
+        run_to_change(&store_file(&environment.paths), &args.run).map_err(Failure::failed)?;
     let (judgements, judge) = match &args.judge {
         Some(name) => {
             let (made, judge) = judged(name, &args, &store, environment)?;
@@ -203,7 +204,7 @@ fn as_text(run: &str, done: &Rescored, judgements: Option<usize>) -> String {
     let mut row = |name: &str, text: String| {
         let _ = writeln!(out, "{name:<10}{text}");
     };
-    row("run", collapse(&clean(run)));
+    row("run", one_line(run));
     row(
         "scored",
         format!("{} of {} records", done.scored, done.records),
@@ -228,7 +229,7 @@ fn as_text(run: &str, done: &Rescored, judgements: Option<usize>) -> String {
         format!("{} -> {}", share(done.before), share(done.after)),
     );
     for (name, counts) in &done.judges {
-        row("judge", collapse(&clean(name)));
+        row("judge", one_line(name));
         row("", judge_line(counts));
         row("", judge_counts(counts));
     }

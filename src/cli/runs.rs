@@ -17,8 +17,8 @@ use crate::data::store::{
     RECORD_VERSION, ReplyRecord, RunGroup, RunLock, RunSummary, Store, StoreError, logbook,
 };
 use crate::domain::plan::ConditionKey;
-use crate::domain::report::PAPER;
-use crate::domain::text::{clean, collapse, count, short};
+use crate::domain::run;
+use crate::domain::text::{clean, count, one_line, short};
 use crate::engine::models::store_file;
 use crate::source;
 
@@ -94,15 +94,17 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     }
 }
 
-/// The store, without making one where none is.
+/// The store, to read it, without making one where none is.
 fn open(path: &Path) -> Result<Option<Store>, Failure> {
     match path.exists() {
-        true => Store::open(path).map(Some).map_err(Failure::failed),
+        true => Store::open_for_reading(path)
+            .map(Some)
+            .map_err(Failure::failed),
         false => Ok(None),
     }
 }
 
-/// The store and a run that it holds.
+/// The store, to read it, and a run that it holds.
 fn open_run(path: &Path, run: &str) -> Result<(Store, RunSummary), Failure> {
     let store = open(path)?.ok_or_else(|| unknown(path, run, &[]))?;
     let runs = store.runs().map_err(Failure::failed)?;
@@ -150,7 +152,7 @@ fn list(path: &Path, json: bool) -> Result<(), Failure> {
             0 => String::new(),
             count => format!(", {count} failed calls"),
         };
-        say(&collapse(&clean(&format!(
+        say(&one_line(&format!(
             "{}: {} replies{failures}, {} questions of {}, {}, {}, last {}",
             run.name,
             run.replies,
@@ -159,7 +161,7 @@ fn list(path: &Path, json: bool) -> Result<(), Failure> {
             run.models.join(", "),
             run.scenarios.join(", "),
             run.updated_at.as_deref().unwrap_or(&run.created_at),
-        ))))?;
+        )))?;
     }
     Ok(())
 }
@@ -334,12 +336,13 @@ fn cell_line(cell: &Cell<'_>) -> String {
 }
 
 fn remove(path: &Path, run: &str, yes: bool) -> Result<(), Failure> {
-    let (store, summary) = open_run(path, run)?;
+    let (_, summary) = open_run(path, run)?;
     let mut lock = RunLock::take(path, run).map_err(Failure::failed)?;
     let records = summary.replies + summary.failures;
     if !yes && !confirmed(run, records)? {
         return Err(Failure::Failed("nothing was removed".to_owned()));
     }
+    let store = Store::open(path).map_err(Failure::failed)?;
     let removed = store.remove_run(run).map_err(Failure::failed)?;
     lock.forget().map_err(Failure::failed)?;
     note(&format!(
@@ -424,12 +427,6 @@ fn import(path: &Path, file: &Path, run: Option<&str>, json: bool) -> Result<(),
             None => format!("{} holds no record", file.display()),
         }));
     }
-    if imported.records.iter().any(|record| record.run == PAPER) {
-        return Err(Failure::Failed(format!(
-            "{} holds records of a run \"{PAPER}\", a name that stands for the published figures; give them another with --run NAME",
-            file.display()
-        )));
-    }
     let store = Store::open(path).map_err(Failure::failed)?;
     let mut runs: Vec<&str> = imported.records.iter().map(|r| r.run.as_str()).collect();
     runs.sort_unstable();
@@ -487,7 +484,14 @@ fn read_records(path: &Path, run: Option<&str>) -> Result<Imported, Failure> {
                     if let Some(run) = run {
                         run.clone_into(&mut record.run);
                     }
-                    imported.records.push(record);
+                    match run::fault(&record.run) {
+                        None => imported.records.push(record),
+                        Some(fault) => imported.problems.push(format!(
+                            "{}, line {number}: \"{}\" can't be the name of a run: {fault} (--run NAME gives all records another)",
+                            path.display(),
+                            short(&record.run)
+                        )),
+                    }
                 }
                 Err(why) => imported
                     .problems

@@ -13,7 +13,7 @@ use crate::cli::encoder::{self, Backend};
 use crate::cli::progress::Line;
 use crate::cli::{index, remote};
 use crate::data::dataset::Dataset;
-use crate::domain::text::{clean, collapse, shortened};
+use crate::domain::text::{one_line, shortened};
 use crate::retrieval::remote::Address;
 use crate::retrieval::{
     CorpusDocument, EncoderFolders, EncoderSummary, Found, Hit, Method, NO_ENCODER, Retriever,
@@ -371,18 +371,16 @@ fn print_text(found: &Found, origin: impl Fn(&Hit) -> Option<String>) -> Result<
     }
     for hit in &found.hits {
         say(&line_of(hit, origin(hit).as_deref()))?;
-        let text = collapse(&clean(&hit.content));
+        let text = one_line(&hit.content);
         say(&format!("    {}", shortened(&text, 160)))?;
     }
     Ok(())
 }
 
 fn line_of(hit: &Hit, origin: Option<&str>) -> String {
-    let origin = origin.map_or_else(String::new, |from| {
-        format!("  [{}]", collapse(&clean(from)))
-    });
-    let title = collapse(&clean(&hit.title));
-    let id = collapse(&clean(&hit.id));
+    let origin = origin.map_or_else(String::new, |from| format!("  [{}]", one_line(from)));
+    let title = one_line(&hit.title);
+    let id = one_line(&hit.id);
     format!("{:>3}  {:>8.4}  {id}{origin}  {title}", hit.rank, hit.score)
         .trim_end()
         .to_owned()

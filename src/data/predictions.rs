@@ -104,7 +104,7 @@ fn question_lines(path: &Path, text: &str) -> Result<Vec<Question>, PredictionEr
     scan(text.as_bytes(), &mut |line, read| match read {
         Ok(question) => questions.push(question),
         Err(fault) => {
-            bad.get_or_insert(format!("{}, line {line}{fault}", path.display()));
+            bad.get_or_insert(format!("{}, line {line}{}", path.display(), fault.why));
         }
     });
     match bad {

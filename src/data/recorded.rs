@@ -13,7 +13,8 @@ use crate::domain::plain::json_reason;
 /// it was made.
 const SAMPLE_RUN: &[u8] = include_bytes!("../../sample-data/recorded.jsonl.gz");
 
-/// Reads one exported record.
+/// Reads one exported record. Whether its run can have the name that stands there is for the caller to say: it may
+/// give another.
 ///
 /// # Errors
 /// A sentence without file and line: no JSON, no record, or one of a newer version.
@@ -28,9 +29,6 @@ pub fn read_record(json: &[u8]) -> Result<ReplyRecord, String> {
             let mut record: ReplyRecord = serde_json::from_value(value)
                 .map_err(|error| format!("no record of a reply ({})", json_reason(&error)))?;
             record.id = 0;
-            if record.run.trim().is_empty() {
-                return Err("the record's \"run\" is empty".to_owned());
-            }
             Ok(record)
         }
         None => Err(

@@ -25,6 +25,15 @@ impl Cost {
         }
     }
 
+    /// Both costs together; unknown where one of them is.
+    pub fn and(self, other: Cost) -> Cost {
+        let sum = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
+        Cost {
+            prompt: sum(self.prompt, other.prompt),
+            reply_at_most: sum(self.reply_at_most, other.reply_at_most),
+        }
+    }
+
     /// For people, to be put behind the number of tokens; empty where no price is known.
     pub fn words(self) -> String {
         let dollars = |cost: Option<f64>| cost.map(|cost| format!("${cost:.2}"));
@@ -51,5 +60,8 @@ mod tests {
             ", about $1.00 for them and at most $0.08 for the replies"
         );
         assert_eq!(Cost::of((1, 1), 1, (None, None)).words(), "");
+        let half = Cost::of((1, 250_000), 1, (Some(2.0), None));
+        assert_eq!(cost.and(half).prompt, Some(1.5));
+        assert_eq!(cost.and(half).reply_at_most, None);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::domain::text::{clean, collapse};
+use crate::domain::text::one_line;
 
 /// What kind of text was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,7 +67,7 @@ const BEFORE: usize = 60;
 /// A text on one line, cleaned and bounded, in which matches are looked for.
 pub fn searchable(text: &str) -> String {
     let end = floor(text, MOST);
-    collapse(&clean(&text[..end]))
+    one_line(&text[..end])
 }
 
 /// About `most` bytes of a text around the place where most of the marks (in order) stand close together, with

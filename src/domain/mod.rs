@@ -21,6 +21,7 @@ pub mod quality;
 pub mod question;
 pub mod ranking;
 pub mod report;
+pub mod run;
 pub mod score;
 pub mod stats;
 pub mod text;

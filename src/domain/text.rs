@@ -144,7 +144,7 @@ pub fn short(text: &str) -> String {
     // Cleaning may remove any number of characters; of a huge value only the beginning is looked at.
     let head: String = text.chars().take(SHORT * 20).collect();
     let whole = head.len() == text.len();
-    let line = collapse(&clean(&head));
+    let line = one_line(&head);
     if whole && line.chars().count() <= SHORT {
         return line;
     }

@@ -36,13 +36,31 @@ pub fn open_model(
     }
 }
 
+/// The name under which replies and judgements of the model called `name` are stored; the model is not opened for
+/// that.
+///
+/// # Errors
+/// [`ModelError`] for an unknown name.
+pub fn stored_name(
+    name: &str,
+    base_url: Option<&str>,
+    config: &Config,
+) -> Result<String, ModelError> {
+    let env = |name: &str| std::env::var(name).ok();
+    Ok(match resolve(name, base_url, config, &env)? {
+        Selected::Http(settings) => settings.name,
+        Selected::Embedded(spec) => spec.name,
+        Selected::Replay(run) => format!("replay:{run}"),
+    })
+}
+
 /// A model that plays a stored run.
 ///
 /// # Errors
 /// [`ModelError`] where the store can't be read or the run holds nothing.
 pub fn replay(store: &Path, run: &str, pace: Pace) -> Result<ReplayModel, ModelError> {
     let local = |why: String| ModelError::new(FailureKind::Local, why);
-    let store = store_with(store, run)?;
+    let store = run_to_read(store, run)?;
     let records = store
         .replies_of_run(run)
         .map_err(|error| local(error.to_string()))?;
@@ -62,11 +80,27 @@ pub fn sample_replay(pace: Pace) -> Result<ReplayModel, ModelError> {
     ReplayModel::new(recording(&run, &records).map_err(local)?, pace)
 }
 
-/// Opens the store that holds this run; makes none.
+/// Opens the store that holds this run, to change the run; makes none.
 ///
 /// # Errors
 /// [`ModelError`] where the store can't be read or has no such run; it then names some that there are.
-pub fn store_with(file: &Path, run: &str) -> Result<Store, ModelError> {
+pub fn run_to_change(file: &Path, run: &str) -> Result<Store, ModelError> {
+    with_run(file, run, Store::open)
+}
+
+/// Opens the store that holds this run, only to read it: it may lie where nothing can be written.
+///
+/// # Errors
+/// As [`run_to_change`].
+pub fn run_to_read(file: &Path, run: &str) -> Result<Store, ModelError> {
+    with_run(file, run, Store::open_for_reading)
+}
+
+fn with_run(
+    file: &Path,
+    run: &str,
+    open: impl Fn(&Path) -> Result<Store, StoreError>,
+) -> Result<Store, ModelError> {
     if !file.exists() {
         return Err(ModelError::new(
             FailureKind::NotFound,
@@ -78,7 +112,7 @@ pub fn store_with(file: &Path, run: &str) -> Result<Store, ModelError> {
         ));
     }
     let local = |error: StoreError| ModelError::new(FailureKind::Local, error.to_string());
-    let store = Store::open(file).map_err(local)?;
+    let store = open(file).map_err(local)?;
     let page = store.page_of_run(run, 0).map_err(local)?;
     match page.last {
         Some(_) => Ok(store),

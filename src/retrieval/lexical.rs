@@ -9,6 +9,7 @@ mod disk;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::{ControlFlow, Range};
+use std::path::PathBuf;
 
 pub use disk::{merge_folders, write_folder};
 use tantivy::collector::TopDocs;
@@ -34,6 +35,8 @@ const WRITER_MEMORY: usize = 64 << 20;
 pub struct Lexical {
     /// `None` for an empty corpus.
     searcher: Option<Searcher>,
+    /// Where it lies; `None` in memory.
+    folder: Option<PathBuf>,
     analyser: TextAnalyzer,
     field: Field,
 }
@@ -121,6 +124,7 @@ impl Lexical {
         if documents.is_empty() {
             return Ok(Lexical {
                 searcher: None,
+                folder: None,
                 analyser,
                 field,
             });
@@ -141,6 +145,7 @@ impl Lexical {
         let index = writer.finalize().map_err(broken)?;
         Ok(Lexical {
             searcher: Some(searcher(&index)?),
+            folder: None,
             analyser,
             field,
         })
@@ -191,7 +196,7 @@ impl Lexical {
     /// is a valid query: nothing in it is syntax. A term that the query repeats weighs as often.
     ///
     /// # Errors
-    /// When tantivy fails.
+    /// When tantivy fails, or a file of the folder is damaged.
     pub fn search(&self, query: &str, k: usize) -> Result<Vec<Scored>, RetrievalError> {
         let Some(searcher) = &self.searcher else {
             return Ok(Vec::new());
@@ -201,12 +206,12 @@ impl Lexical {
         if k == 0 || clauses.is_empty() {
             return Ok(Vec::new());
         }
-        let found = searcher
-            .search(
-                &BooleanQuery::new(clauses),
-                &TopDocs::with_limit(k).order_by_score(),
-            )
-            .map_err(broken)?;
+        let query = BooleanQuery::new(clauses);
+        let search = || searcher.search(&query, &TopDocs::with_limit(k).order_by_score());
+        let found = match &self.folder {
+            Some(folder) => disk::read(folder, search)?,
+            None => search().map_err(broken)?,
+        };
         Ok(found
             .into_iter()
             .map(|(score, address)| Scored {

@@ -15,6 +15,7 @@ pub mod rerank;
 pub mod vector;
 
 mod checkpoint;
+mod guarded;
 mod mapped;
 mod retriever;
 mod sealed;
@@ -24,6 +25,10 @@ use std::path::PathBuf;
 
 pub use retriever::{NO_ENCODER, Progress, Retriever, recall_of};
 use serde::{Deserialize, Serialize};
+
+/// What is said of an index folder with a file that is not as it was written.
+pub const DAMAGED: &str =
+    "the index is damaged: remove its folder and build it anew by `medrgb index build`";
 
 /// How to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -21,7 +21,7 @@ use crate::model::{BackendKind, ChatModel};
 use crate::tui::app::Ticket;
 use crate::tui::app::compare::Contender;
 use crate::tui::app::plan::SweepRequest;
-use crate::tui::app::reply::Verdict;
+use crate::tui::app::reply::{LastReply, Verdict};
 use crate::tui::editor::Outside;
 use crate::tui::effects::annotate::Task;
 use crate::tui::message::{Message, ReplyEvent};
@@ -557,15 +557,15 @@ impl Effects {
 const TRIES: usize = 50;
 
 /// The verdict on a question's newest reply that counts, else on its newest.
-fn newest_verdict(store: &Store, fingerprint: &str, question_id: &str) -> Option<Verdict> {
-    let verdicts = |limit| {
+fn last_reply(store: &Store, fingerprint: &str, question_id: &str) -> Option<LastReply> {
+    let among = |limit| {
         let replies = store.replies_for(fingerprint, question_id, limit).ok()?;
-        Verdict::newest(replies.iter().map(Verdict::of))
+        LastReply::of(replies.iter().map(Verdict::of))
     };
     // Nearly always the newest counts; the others are read only where it does not.
-    verdicts(1).and_then(|newest| match newest.counts() {
+    among(1).and_then(|newest| match newest.verdict.counts() {
         true => Some(newest),
-        false => verdicts(TRIES),
+        false => among(TRIES),
     })
 }
 
@@ -619,7 +619,7 @@ impl Job {
         let path = self.setup.store.as_ref();
         let path = path.ok_or("this session stores nothing, so there are no runs")?;
         match path.exists() {
-            true => Store::open(path)
+            true => Store::open_for_reading(path)
                 .map(Some)
                 .map_err(|error| error.to_string()),
             false => Ok(None),
@@ -634,8 +634,8 @@ impl Job {
             .questions
             .iter()
             .filter_map(|question| {
-                let verdict = newest_verdict(&store, &dataset.fingerprint, &question.id)?;
-                Some((question.id.clone(), verdict))
+                let last = last_reply(&store, &dataset.fingerprint, &question.id)?;
+                Some((question.id.clone(), last))
             })
             .collect();
         self.send(Message::Outcomes(outcomes));

@@ -21,7 +21,7 @@ use crate::tui::app::curves::Figures;
 use crate::tui::app::find::TextHit;
 use crate::tui::app::plan::Estimate;
 use crate::tui::app::probe::Probed;
-use crate::tui::app::reply::Verdict;
+use crate::tui::app::reply::LastReply;
 use crate::tui::app::retrieval::{EncoderName, Hits};
 use crate::tui::app::sweep::{SweepEnd, SweepProgress};
 use crate::tui::editor::Purpose;
@@ -55,7 +55,7 @@ pub enum Message {
     /// Replies are not kept on disk, and why.
     StoreProblem(String),
     /// Last stored outcome per question.
-    Outcomes(HashMap<String, Verdict>),
+    Outcomes(HashMap<String, LastReply>),
     /// Stored replies of a question, newest first.
     Stored {
         /// The question.
@@ -227,6 +227,8 @@ pub enum SweepEvent {
     Planned(Box<Estimate>),
     /// How far it is.
     Progress(Box<SweepProgress>),
+    /// Sub-answers that the judge has judged, of all.
+    Judging(usize, usize),
     /// The end, exactly once; an error is one clear sentence.
     Finished(Result<Box<SweepEnd>, String>),
 }

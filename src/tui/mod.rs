@@ -57,8 +57,22 @@ pub type Prices = (Option<f64>, Option<f64>);
 /// Opens the model of a name; called off the draw path.
 pub type OpenNamed = Arc<dyn Fn(&str) -> Result<Arc<dyn ChatModel>, ModelError> + Send + Sync>;
 
-/// Sampling settings and prices of the model of a name.
-pub type NamedSettings = Arc<dyn Fn(&str) -> (Sampling, Prices) + Send + Sync>;
+/// How a model is asked.
+#[derive(Debug, Clone)]
+pub struct ModelSettings {
+    /// Sampling settings.
+    pub sampling: Sampling,
+    /// What it costs.
+    pub prices: Prices,
+    /// Calls and tokens per minute that its provider allows, where that is limited.
+    pub per_minute: (Option<u32>, Option<u32>),
+}
+
+/// How the model of a name is asked.
+pub type NamedSettings = Arc<dyn Fn(&str) -> ModelSettings + Send + Sync>;
+
+/// The name under which the replies of the model of a name are stored, without opening it.
+pub type StoredName = Arc<dyn Fn(&str) -> Result<String, String> + Send + Sync>;
 
 /// Models by name, for sweeps.
 #[derive(Clone)]
@@ -71,6 +85,8 @@ pub struct Shelf {
     pub open: OpenNamed,
     /// How to ask it.
     pub settings: NamedSettings,
+    /// How its replies are named.
+    pub stored_name: StoredName,
 }
 
 /// The model to ask.

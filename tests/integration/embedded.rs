@@ -523,3 +523,103 @@ fn a_real_model_writes_a_readable_reply() {
         assert_eq!(again.unwrap().text, reply.text, "{scenario}");
     }
 }
+
+/// A sweep over sub-questions whose replies a scripted server gives, judged by a model in this process. Gives the
+/// judge's counts, and the texts that it wrote.
+fn judged_sweep(judge: &Path) -> (Value, Vec<String>) {
+    let place = crate::sweep::Place::new();
+    let reply = r#"{"sub_1": {"answer": "mice", "doc_id": "DOC_1"}, "sub_2": {"answer": "no", "doc_id": "DOC_2"},
+        "main": {"step_by_step_thinking": "So.", "answer_choice": "A"}}"#;
+    let server = crate::sse_server::Server::start(vec![crate::sse_server::Script::reply(&[reply])]);
+    let config = place.path("home").join("config");
+    std::fs::create_dir_all(&config).unwrap();
+    let text = format!("[models.referee]\nfile = {judge:?}\nmax_tokens = 100\n");
+    std::fs::write(config.join("config.toml"), text).unwrap();
+    let url = server.base_url();
+    let (code, swept, err) = crate::sweep::finish(place.program(&[
+        "sweep",
+        "--scenario",
+        "integration",
+        "--docs",
+        "3",
+        "--p",
+        "100",
+        "--limit",
+        "2",
+        "--run",
+        "night",
+        "--model",
+        "openai:m",
+        "--base-url",
+        &url,
+        "--judge",
+        "referee",
+        "--json",
+    ]));
+    assert_eq!(code, Some(0), "{err}");
+    let judges = swept["judge"]["judges"].as_object().unwrap();
+    assert_eq!(judges.len(), 1, "{swept}");
+    let (name, counts) = judges.iter().next().unwrap();
+    assert_eq!(name, "referee");
+    let records = place.records("night");
+    assert_eq!(records.len(), 2);
+    for record in &records {
+        let scores = record.scores.as_ref().unwrap();
+        assert_eq!(scores.judge.as_ref(), Some(name));
+    }
+    let store = place
+        .path("home")
+        .join("data")
+        .join(medrgb::data::store::FILE_NAME);
+    let store = medrgb::data::store::Store::open(&store).unwrap();
+    let stored = store.judgements_of_run("night", name).unwrap();
+    (
+        counts.clone(),
+        stored.into_iter().map(|one| one.raw).collect(),
+    )
+}
+
+/// Two questions with three sub-questions each: two are answered, the third is skipped. Every answer gets a verdict
+/// or a judgement that is counted as unreadable, and no call fails.
+fn check_judged(counts: &Value, raw: &[String]) {
+    let count = |name: &str| counts[name].as_u64().unwrap();
+    assert_eq!(
+        (count("failed"), count("pending")),
+        (0, 0),
+        "{counts} {raw:?}"
+    );
+    assert_eq!(count("skipped"), 2, "{counts}");
+    assert_eq!(count("judged") + count("invalid"), 4, "{counts} {raw:?}");
+    assert_eq!(raw.len(), 4);
+    let den = counts["den"].as_f64().unwrap();
+    assert_eq!(den, (count("judged") + count("skipped")) as f64);
+    let read = raw
+        .iter()
+        .filter(|raw| medrgb::domain::answer::read_judgement(raw).is_some());
+    assert_eq!(read.count() as u64, count("judged"), "{raw:?}");
+}
+
+#[test]
+fn a_gguf_judges_the_sub_answers_of_a_sweep() {
+    let place = write(&Tiny::default());
+    let (counts, raw) = judged_sweep(&place.path);
+    check_judged(&counts, &raw);
+}
+
+/// The same with a real model, if it has been fetched.
+#[test]
+fn a_real_model_judges_the_sub_answers_of_a_sweep() {
+    let cache = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")));
+    let models_dir = cache.unwrap_or_default().join("medrgb/models");
+    let entry = medrgb::model::registry::find("smollm2-135m").unwrap();
+    let Some(gguf) = entry.present(&models_dir) else {
+        eprintln!("SKIPPED: smollm2-135m is not here; MEDRGB_TEST_MODELS=1 fetches it");
+        return;
+    };
+    let (counts, raw) = judged_sweep(&gguf);
+    check_judged(&counts, &raw);
+    // A grammar holds it to the form, so that it is read.
+    assert_eq!(counts["judged"], 4, "{raw:?}");
+}

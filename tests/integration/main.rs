@@ -35,6 +35,7 @@ mod process;
 mod pty;
 mod pty_look;
 mod pty_runs;
+mod read_only;
 mod report;
 mod retrieval;
 mod run_screens;

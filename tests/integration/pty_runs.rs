@@ -61,7 +61,7 @@ fn plan(session: &mut Session) {
     session.press("\rjj\rj\r");
     session.wait_for("[ ] robustness");
     // n, p, and the limit three steps on.
-    session.press("jljljjlllj\r");
+    session.press("jljljjjjjllljjj\r");
     session.press("\x15night\r");
     session.wait_for("= 24 instances at most");
 }
@@ -159,6 +159,124 @@ fn a_sweep_is_planned_watched_drawn_and_compared() {
     session.wait_for(&format!("A {}  B {}", rate("a"), rate("b")));
     session.press("\r");
     session.wait_for("documents");
+    session.press("\x03");
+    assert!(session.wait_for_end().success());
+    session.check_restored();
+}
+
+/// Answers sub-questions, and judges.
+fn integration_reply_to(request: &Request) -> Script {
+    if request.body["model"] == "referee" {
+        return Script::reply(&[r#"{"reasoning": "Close.", "score": "0.5"}"#]);
+    }
+    Script::reply(&[
+        r#"{"sub_1": {"answer": "x", "doc_id": "DOC_1"}, "sub_2": {"answer": "y", "doc_id": "DOC_2"},
+        "main": {"step_by_step_thinking": "So.", "answer_choice": "A"}}"#,
+    ])
+}
+
+/// A whole number with commas between its thousands.
+fn grouped(number: u64) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        _ => format!("{},{:03}", grouped(number / 1000), number % 1000),
+    }
+}
+
+#[test]
+fn the_plan_has_seeds_sample_repeats_judge_and_reuse_and_the_commands_figures() {
+    let server = Server::start_with(|_, request| integration_reply_to(request));
+    let url = server.base_url();
+    let model = ["--model", "openai:served", "--base-url", &url];
+    let mut session = Session::start(200, 60, &model);
+    session.wait_for("questions");
+    session.press("W");
+    session.wait_for("plan a new sweep");
+    session.press("\r");
+    session.wait_for("Plan of a new sweep");
+    // Integration alone.
+    session.press("\rj\rjj\r");
+    session.wait_for("[ ] robustness");
+    // n 5, p 60, two seeds, two repeats, a judge, four questions drawn, reuse, the run.
+    session.press("jljlllljljl");
+    session.press("jj\r\x15openai:referee\r");
+    session.press("jjlllj\rj\r\x15night\r");
+    session.wait_for("2 conditions × 4 questions × 2 repeats = 16 instances at most");
+    let home = session.home.path().to_owned();
+    let flags = [
+        "sweep",
+        "--scenario",
+        "integration",
+        "--docs",
+        "5",
+        "--p",
+        "60",
+        "--seeds",
+        "0,1",
+        "--sample",
+        "4",
+        "--model",
+        "openai:served",
+        "--base-url",
+        &url,
+        "--repeats",
+        "2",
+        "--judge",
+        "openai:referee",
+        "--judge-base-url",
+        &url,
+        "--reuse",
+        "--run",
+        "night",
+        "--dry-run",
+        "--json",
+    ];
+    let (code, planned) = program(&home, &flags);
+    assert_eq!(code, Some(0), "{planned}");
+    let parts = planned["sweeps"].as_array().unwrap();
+    assert_eq!(parts.len(), 2);
+    let sum = |name: &str| -> u64 { parts.iter().map(|part| part[name].as_u64().unwrap()).sum() };
+    let most = sum("to_ask") * parts[0]["sampling"]["max_tokens"].as_u64().unwrap();
+    session.wait_for(&format!(
+        "about {} in prompts, at most {} in replies",
+        grouped(sum("prompt_tokens_to_ask")),
+        grouped(most)
+    ));
+    session.wait_for(&format!("calls         {}", sum("to_ask")));
+    let judge = &planned["judge_estimate"];
+    session.wait_for(&format!(
+        "openai:referee: at most {} calls, about {} tokens in prompts",
+        judge["calls_at_most"],
+        grouped(judge["prompt_tokens"].as_u64().unwrap())
+    ));
+    let condition = &parts[0]["conditions"][0];
+    let instances = condition["instances"].as_u64().unwrap() * 2;
+    assert!(instances > 0, "{condition}");
+    assert_eq!(server.requests().len(), 0, "planning asks nothing");
+
+    session.press("a");
+    session.wait_for("✓ done");
+    session.wait_for("Judge: score");
+    // Both repeats of what the two seeds drew.
+    let records = stored(&home, "night");
+    assert_eq!(records.len() as u64, sum("to_ask") + sum("to_reuse"));
+    let seeds: std::collections::BTreeSet<u64> =
+        records.iter().map(|record| record.condition.seed).collect();
+    assert_eq!(seeds.into_iter().collect::<Vec<_>>(), [0, 1]);
+    for record in &records {
+        let scores = record.scores.as_ref().unwrap();
+        assert_eq!(scores.judge.as_deref(), Some("openai:referee"));
+    }
+    // The command finds nothing left to do, for the model and for the judge.
+    let (code, planned) = program(&home, &flags);
+    assert_eq!(code, Some(0), "{planned}");
+    for part in planned["sweeps"].as_array().unwrap() {
+        assert_eq!(part["to_ask"], 0, "{part}");
+    }
+    assert!(
+        planned["judge_estimate"]["done"].as_u64().unwrap() > 0,
+        "{planned}"
+    );
     session.press("\x03");
     assert!(session.wait_for_end().success());
     session.check_restored();

@@ -152,10 +152,11 @@ pub(crate) fn estimate() -> Estimate {
         done: 4,
         to_ask: 8,
         tokens: 7200,
-        max_tokens: 1024,
+        to_reuse: 0,
+        reply_tokens: 8 * 1024,
         concurrency: 64,
         cost: Cost::of((8, 7200), 1024, (Some(0.15), Some(0.6))),
-        prices: (Some(0.15), Some(0.6)),
+        judge: None,
         time: Some(TimeEstimate {
             per_reply: 2.5,
             replies: 40,
@@ -186,6 +187,7 @@ pub(crate) fn progress(finished: usize) -> SweepProgress {
         retries: vec![("server".into(), 3)],
         prompt_tokens: 900 * finished as u64,
         completion_tokens: 210 * finished as u64,
+        dollars: Some(finished as f64 * (900.0 * 0.15 + 210.0 * 0.6) / 1e6),
         in_flight: 2,
         limit: 32,
         elapsed: Duration::from_secs(10 * finished as u64),
@@ -211,6 +213,7 @@ fn finish(stage: &mut Stage, ticket: Ticket, trouble: Option<&str>) -> Vec<Effec
         trouble: trouble.map(str::to_owned),
         replies: 8,
         missing: 4,
+        judged: None,
     };
     stage.send(Message::Sweep {
         ticket,
@@ -617,11 +620,11 @@ fn the_run_is_named_after_dataset_and_model_until_the_user_names_it() {
     stage.app.sweep.models = vec!["embedded".into(), "served".into()];
     planned(&mut stage);
     assert_eq!(stage.app.sweep.form.run.text(), "demo-embedded");
-    stage.keys("j j j j j j right");
+    stage.keys("j j j j j j j j right");
     assert_eq!(stage.app.sweep.form.run.text(), "demo-served");
-    stage.keys("j j enter");
+    stage.keys("j j j j j enter");
     stage.type_text("2");
-    stage.keys("enter k k right");
+    stage.keys("enter k k k k k right");
     assert_eq!(stage.app.sweep.form.run.text(), "demo-served2");
 }
 

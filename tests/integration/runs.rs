@@ -170,6 +170,62 @@ fn exported_records_come_back_as_they_were() {
 }
 
 #[test]
+fn a_faulty_name_of_a_run_is_refused_wherever_it_comes_in() {
+    let place = with_a_run();
+    finish(place.program(&["runs", "export", "night", "--out", "night.jsonl"]));
+    let text = std::fs::read_to_string(place.path("night.jsonl")).unwrap();
+    // One record of another name fails alone; with a name given all of them are fine.
+    let renamed = text.replacen("\"run\":\"night\"", "\"run\":\"ni\\u001b[2Jght\"", 1);
+    std::fs::write(place.path("renamed.jsonl"), renamed).unwrap();
+    let import = |more: &[&str]| {
+        let mut program = place.program(&["runs", "import", "renamed.jsonl", "--json"]);
+        program.args(more);
+        finish(program)
+    };
+    let (code, counted, err) = import(&[]);
+    assert_eq!(
+        (code, &counted["already_there"], &counted["unreadable"]),
+        (Some(0), &json!(15), &json!(1)),
+        "{err}"
+    );
+    assert!(
+        err.contains("renamed.jsonl, line 1: ") && err.contains("control characters"),
+        "{err}"
+    );
+    let (_, counted, err) = import(&["--run", "copy"]);
+    assert_eq!(counted["imported"], 16, "{err}");
+    for name in ["a\u{1b}[2Jb", "paper", "probe", " "] {
+        let (code, _, err) = import(&["--run", name]);
+        assert_eq!(code, Some(2), "{name:?}: {err}");
+    }
+    // Plans, and the name that a run gets from its dataset.
+    std::fs::write(
+        place.path("plan.toml"),
+        "dataset = \"set\"\nmodels = [\"openai:m\"]\nrun = \"a\\u001bb\"\n",
+    )
+    .unwrap();
+    let (code, _, err) = finish(place.program(&["sweep", "--plan", "plan.toml", "--dry-run"]));
+    assert_eq!(code, Some(2), "{err}");
+    assert!(
+        err.contains("plan.toml: run: ") && err.contains("control characters"),
+        "{err}"
+    );
+    std::fs::rename(place.path("set"), place.path("s\u{1b}et")).unwrap();
+    let (code, _, err) = finish(place.program(&[
+        "sweep",
+        "--dataset",
+        "s\u{1b}et",
+        "--model",
+        "openai:m",
+        "--base-url",
+        "http://127.0.0.1:9/v1",
+        "--dry-run",
+    ]));
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("name one with --run"), "{err}");
+}
+
+#[test]
 fn a_reply_that_could_not_be_stored_can_be_imported() {
     let place = with_a_run();
     let mut record = place.records("night").remove(0);

@@ -599,8 +599,19 @@ fn a_stopped_try_does_not_hide_an_answer() {
     assert!(screen.contains("A  ✓ right"), "{screen}");
     stage.keys("q");
     let screen = stage.screen();
-    assert!(screen.contains("✓ right"), "{screen}");
+    assert!(screen.contains("✓ right !"), "{screen}");
     assert!(!screen.contains("unavailable"), "{screen}");
+    // What the mark means stands beside the list.
+    assert!(screen.contains("! A later try was stopped"), "{screen}");
+    stage.keys("enter");
+    answered(
+        &mut stage,
+        "{\"relevant_doc_id\": [], \"irrelevant_doc_id\": [], \"answer_choice\": \"A\"}",
+    );
+    stage.keys("q");
+    let screen = stage.screen();
+    assert!(screen.contains("✓ right"), "{screen}");
+    assert!(!screen.contains("✓ right !"), "{screen}");
 }
 
 #[test]

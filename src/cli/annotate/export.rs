@@ -132,7 +132,7 @@ fn join(rows: &mut [ExportRow], environment: &Environment) -> Result<usize, Fail
     let file = store_file(&environment.paths);
     let mut known: HashMap<String, Map<String, Value>> = HashMap::new();
     if file.exists() {
-        let store = Store::open(&file).map_err(Failure::failed)?;
+        let store = Store::open_for_reading(&file).map_err(Failure::failed)?;
         let wanted: HashSet<&str> = rows
             .iter()
             .map(|row| row.annotation.reply_id.as_str())

@@ -10,7 +10,8 @@ use crate::cli::common::{Environment, note, say, say_json};
 use crate::data::annotations::{Annotations, Shelf, beside, read_row};
 use crate::data::store::{Store, Which};
 use crate::domain::annotation::{Act, Annotation, Change, Event, Hand};
-use crate::domain::text::{clean, count};
+use crate::domain::run;
+use crate::domain::text::{clean, count, short};
 use crate::engine::models::store_file;
 use crate::source::{self, Line, Lines};
 
@@ -127,8 +128,15 @@ fn incoming(line: &str, run: Option<&str>) -> Result<Incoming, String> {
     let row = read_row(line)?;
     let (named, reply) = (row.run.clone(), row.reply_id.clone());
     let (hand, annotation) = row.parts()?;
+    let run = run.map_or(named, str::to_owned);
+    if let Some(fault) = run::fault(&run) {
+        return Err(format!(
+            "\"{}\" can't be the name of a run: {fault} (--run RUN puts all of them under another)",
+            short(&run)
+        ));
+    }
     Ok(Incoming {
-        run: run.map_or(named, str::to_owned),
+        run,
         reply,
         hand,
         annotation,
@@ -180,7 +188,7 @@ fn orphans(store_file: &Path, incoming: &[Incoming]) -> Result<usize, Failure> {
     if !store_file.exists() {
         return Ok(incoming.len());
     }
-    let store = Store::open(store_file).map_err(Failure::failed)?;
+    let store = Store::open_for_reading(store_file).map_err(Failure::failed)?;
     let mut runs: Vec<&str> = incoming.iter().map(|row| row.run.as_str()).collect();
     runs.sort_unstable();
     runs.dedup();

@@ -7,7 +7,7 @@ use crate::cli::annotate::{open, shelves};
 use crate::cli::common::{Environment, say, say_json};
 use crate::data::annotations::Shelf;
 use crate::domain::annotation::{Book, Hand, Part};
-use crate::domain::text::{clean, collapse, short};
+use crate::domain::text::{one_line, short};
 
 pub(super) fn run(json: bool, environment: &Environment) -> Result<(), Failure> {
     let none = match open(environment)? {
@@ -52,11 +52,11 @@ fn line(run: &str, hand: &Hand, book: &Book) -> String {
         Part::Annotator => "annotated",
         Part::Adjudicator => "adjudicated",
     };
-    collapse(&clean(&format!(
+    one_line(&format!(
         "{}: {done} {what} by {}, {begun} begun, {unsure} unsure",
         short(run),
         hand.annotator
-    )))
+    ))
 }
 
 fn of_run(run: &str, shelf: &Shelf) -> Value {

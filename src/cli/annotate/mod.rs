@@ -81,11 +81,13 @@ pub fn taxonomy(flag: Option<&Path>, config: &Config) -> Result<Taxonomy, Failur
     }
 }
 
-/// The annotations, without making a file where none is.
+/// The annotations, to read them, without making a file where none is.
 fn open(environment: &Environment) -> Result<Option<Annotations>, Failure> {
     let file = beside(&store_file(&environment.paths));
     match file.exists() {
-        true => Annotations::open(&file).map(Some).map_err(Failure::failed),
+        true => Annotations::open_for_reading(&file)
+            .map(Some)
+            .map_err(Failure::failed),
         false => Ok(None),
     }
 }

@@ -9,10 +9,9 @@ use crate::cli::Failure;
 use crate::cli::chat::{ModelArgs, runtime};
 use crate::cli::common::{Environment, note, say, say_json, templates, wait_for_signal, write_out};
 use crate::cli::condition::{ConditionArgs, instance_failure};
-use crate::cli::probe::reserved;
 use crate::data::store::{ReplyRecord, Store};
-use crate::domain::report::PAPER;
-use crate::domain::text::{clean, collapse, fault_of_name};
+use crate::domain::run;
+use crate::domain::text::{clean, one_line};
 use crate::engine::ask::{AskEvent, AskRequest, ask};
 use crate::engine::instance::instance;
 use crate::engine::models::store_file;
@@ -55,17 +54,7 @@ pub struct Args {
 }
 
 pub(super) fn run_name(text: &str) -> Result<String, String> {
-    if let Some(fault) = fault_of_name(text) {
-        return Err(fault.to_owned());
-    }
-    let name = collapse(text);
-    match name.as_str() {
-        PAPER => Err("this name stands for the published figures; choose another".to_owned()),
-        _ => match reserved(&name) {
-            Some(why) => Err(why.to_owned()),
-            None => Ok(name),
-        },
-    }
+    run::named(text).map_err(str::to_owned)
 }
 
 /// Runs the command.
@@ -173,7 +162,7 @@ impl Screen {
         match event {
             AskEvent::Text(text) if !self.json => self.write(&clean(&text)),
             AskEvent::Status(status) if self.progress && !self.written => {
-                note(&collapse(&clean(&status)));
+                note(&one_line(&status));
             }
             AskEvent::Reasoning(_) if self.progress && !self.thinking => {
                 self.thinking = true;

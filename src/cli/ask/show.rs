@@ -8,7 +8,7 @@ use crate::cli::common::Environment;
 use crate::data::store::ReplyRecord;
 use crate::domain::passage::Role;
 use crate::domain::score::{DocumentScore, Labelled, Scores, SubScore};
-use crate::domain::text::{clean, collapse};
+use crate::domain::text::{clean, one_line};
 use crate::model::ModelIdentity;
 
 /// The object of `ask --json`. `reply` and `scores` are null for a call that gave no reply, `failure` is
@@ -122,7 +122,7 @@ pub(in crate::cli) fn text(
         name(&parsed.outcome)
     );
     for entry in &parsed.notes {
-        let _ = writeln!(out, "note      {}", collapse(&clean(entry)));
+        let _ = writeln!(out, "note      {}", one_line(entry));
     }
     if let Some(scores) = &record.scores {
         write_scores(&mut out, scores);
@@ -171,12 +171,12 @@ fn document_line(document: &DocumentScore) -> String {
 fn sub_line(number: usize, sub: &SubScore) -> String {
     let given = sub.given.as_deref().map_or_else(
         || "skipped".to_owned(),
-        |given| format!("\"{}\"", collapse(&clean(given))),
+        |given| format!("\"{}\"", one_line(given)),
     );
     let mut line = format!(
         "sub_{number:<4} {:<8} {given}, gold \"{}\": {}, F1 {:.2}",
         sub.label,
-        collapse(&clean(&sub.gold)),
+        one_line(&sub.gold),
         if sub.exact { "exact" } else { "not exact" },
         sub.f1,
     );

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::totals;
 use crate::config::ModelConfig;
 use crate::domain::build::{IssueKind, Level};
-use crate::domain::text::{clean, collapse, count, shortened};
+use crate::domain::text::{clean, count, one_line, shortened};
 use crate::engine::build::{Build, Done, Loss, StagePlan, Validation};
 
 /// Losses and issues that the text form shows of each kind.
@@ -160,10 +160,7 @@ fn write_losses<'a>(
             true => String::new(),
             false => format!(", {}", loss.item),
         };
-        let text = collapse(&clean(&format!(
-            "{what}: question {id}{item}: {}",
-            loss.reason
-        )));
+        let text = one_line(&format!("{what}: question {id}{item}: {}", loss.reason));
         let _ = writeln!(out, "    {}", shortened(&text, LONGEST_REASON));
     }
     if more > 0 {
@@ -213,7 +210,7 @@ pub(super) fn validation(name: &str, found: &Validation) -> String {
                 (question, "") => format!("question {question}: "),
                 (question, document) => format!("question {question}, {document}: "),
             };
-            let text = collapse(&clean(&format!("{place}{}", issue.detail)));
+            let text = one_line(&format!("{place}{}", issue.detail));
             let _ = writeln!(out, "                {}", shortened(&text, LONGEST_REASON));
         }
     }

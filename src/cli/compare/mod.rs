@@ -9,7 +9,7 @@ use crate::domain::score::Metric;
 use crate::domain::stats::Resampling;
 use crate::domain::text::short;
 use crate::engine::compare::{Aligned, RunView, align};
-use crate::engine::models::{store_file, store_with};
+use crate::engine::models::{run_to_read, store_file};
 
 mod show;
 
@@ -124,7 +124,7 @@ fn open(
                 .to_owned(),
         ));
     }
-    let store = store_with(&store_file(&environment.paths), &name).map_err(Failure::failed)?;
+    let store = run_to_read(&store_file(&environment.paths), &name).map_err(Failure::failed)?;
     let view = RunView::of_run_watched(&store, &name, model, &mut |read| {
         line.count("reading records", read);
     })

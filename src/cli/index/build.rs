@@ -22,9 +22,12 @@ Corpora, known by name and content, each also as .gz:
   medrag      MedRAG's chunks: lines {\"id\",\"title\",\"content\",\"contents\"}
   beir        BEIR folders or corpus.jsonl: lines {\"_id\",\"title\",\"text\"}
   wikipedia   paragraphs: lines {\"id\",\"title\",\"text\"}; a list of texts is a passage each
-  pubmed      PubMed's XML: a document per citation, PMIDs as ids. The first citation of a PMID counts, and a
-              list of deleted ones (DeleteCitation) only for files named after it, so name the newest
-              files first; each version and deletion that comes too late is counted and listed
+  pubmed      PubMed's XML: a document per citation, PMIDs as ids. Files with PubMed's own names
+              (pubmed26n0001.xml.gz) are read newest first, so that the last version of a citation and
+              its deletion count whatever the order in which they are named (with --embeddings they stay
+              in the order given, which rows may follow). Of other files the first citation of a PMID
+              counts, and a list of deleted ones (DeleteCitation) only for files named after it: name the
+              newest first; each version and deletion that comes too late is counted and listed
   statpearls  StatPearls and other JATS articles (.nxml): passages by section
   text        plain text (.txt): 1,000 characters that overlap by 200
   ncbi        pubmed_chunk_N.json beside NCBI's embeddings
@@ -113,7 +116,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
             .map_err(|error: RetrievalError| Failure::usage(error))?,
         None => Shard::WHOLE,
     };
-    let (inputs, skipped) = inputs(&args.corpus, format)?;
+    let (inputs, skipped) = inputs(&args.corpus, format, !args.embeddings.is_empty())?;
     let encoder = build_encoder(args.encoder.as_deref(), args.backend, environment)?;
     let vectors = match (encoder, args.embeddings.is_empty()) {
         (Some(encoder), true) => BuildVectors::Encoder(encoder),

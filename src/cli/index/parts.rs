@@ -17,15 +17,20 @@ use crate::retrieval::vector::GraphPrecision;
 /// Bad records that are shown; all of them are in a file.
 const SHOWN: usize = 5;
 
-/// The files and datasets under the named paths, and files of folders that are none, by name.
+/// The files and datasets under the named paths, and files of folders that are none, by name. PubMed's files come
+/// newest first, unless rows that are brought along follow the order given (`ordered`).
 ///
 /// # Errors
 /// [`Failure`] where nothing can be read there.
 pub(super) fn inputs(
     paths: &[PathBuf],
     format: Option<Format>,
+    ordered: bool,
 ) -> Result<(Vec<Input>, Vec<String>), Failure> {
-    let found = corpus::find(paths, format).map_err(Failure::failed)?;
+    let mut found = corpus::find(paths, format).map_err(Failure::failed)?;
+    if !ordered && corpus::newest_first(&mut found.files) {
+        note("PubMed's files are read newest first, so that the last version of a citation counts");
+    }
     let skipped = found.skipped;
     let mut inputs: Vec<Input> = found.files.into_iter().map(Input::File).collect();
     for folder in found.datasets {

@@ -20,8 +20,8 @@ use crate::domain::passage::Role;
 use crate::domain::probe::{Citations, Trace, citations, question_texts, trace};
 use crate::domain::text::short;
 use crate::engine::instance::{Instance, instance};
-use crate::engine::models::{store_file, store_with};
-use crate::engine::probe::{PROBES, ProbeRequest, Probed, original_text, probe};
+use crate::engine::models::{run_to_read, store_file};
+use crate::engine::probe::{ProbeRequest, Probed, original_text, probe};
 
 mod show;
 
@@ -341,7 +341,7 @@ fn stored(
     question: Option<&str>,
     environment: &Environment,
 ) -> Result<Vec<ReplyRecord>, Failure> {
-    let store = store_with(&store_file(&environment.paths), run).map_err(Failure::failed)?;
+    let store = run_to_read(&store_file(&environment.paths), run).map_err(Failure::failed)?;
     let mut records = store.replies_of_run(run).map_err(Failure::failed)?;
     if let Some(id) = question {
         records.retain(|record| record.question.id == id);
@@ -402,10 +402,4 @@ fn finding(record: ReplyRecord, look: Look, dataset: &Dataset) -> Option<Finding
         trace,
         citations,
     })
-}
-
-/// Why a run of this name is not open to other commands.
-pub(super) fn reserved(name: &str) -> Option<&'static str> {
-    (name == PROBES)
-        .then_some("this name is that of the run in which probes are kept; choose another")
 }

@@ -352,7 +352,7 @@ fn askings(name: &str, store: &Path) -> Result<Vec<Observation>, Failure> {
             name = short(name)
         )));
     }
-    let store = Store::open(store).map_err(Failure::failed)?;
+    let store = Store::open_for_reading(store).map_err(Failure::failed)?;
     let found = store.observations(name).map_err(Failure::failed)?;
     match found {
         Some(_) if name == PROBES => Err(Failure::Failed(format!(

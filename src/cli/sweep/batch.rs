@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Done, Part, planned};
+use super::{Part, planned};
 use crate::cli::Failure;
 use crate::cli::common::{note, say, say_json};
 use crate::config::ModelConfig;
 use crate::data::store::{RunLock, Store};
 use crate::domain::text::{clean, count};
-use crate::engine::sweep::{Ended, Progress, Sweep, read_batch, summarise, write_batch};
+use crate::engine::sweep::{Ended, PartEnd, Progress, Sweep, read_batch, summarise, write_batch};
 
 /// Problems that are shown one by one.
 const PROBLEMS_SHOWN: usize = 5;
@@ -24,7 +24,7 @@ pub(super) fn write(
     json: bool,
 ) -> Result<(), Failure> {
     let store = match store.exists() {
-        true => Some(Store::open(store).map_err(Failure::failed)?),
+        true => Some(Store::open_for_reading(store).map_err(Failure::failed)?),
         false => None,
     };
     let parts = planned(sweeps, store.as_ref())?;
@@ -68,7 +68,7 @@ pub(super) fn read(
     parts: &[Part],
     lock: &mut RunLock,
     store: &Store,
-) -> Result<Vec<Done>, Failure> {
+) -> Result<Vec<PartEnd>, Failure> {
     let mut done = Vec::new();
     let mut last_error = None;
     for part in parts {
@@ -97,7 +97,7 @@ pub(super) fn read(
         ));
         let summary = summarise(&part.sweep, &part.plan, store).map_err(Failure::failed)?;
         let finished = read.replies + read.broken + read.failures;
-        done.push(Done {
+        done.push(PartEnd {
             reused: Default::default(),
             ended: Ended {
                 progress: Progress {

@@ -5,22 +5,18 @@ use serde_json::{Value, json};
 use super::{Args, CONCURRENCY, Part};
 use crate::cli::Failure;
 use crate::cli::audit::prices;
-use crate::cli::common::{Environment, model_failure, templates, variable};
+use crate::cli::common::{Environment, model_failure, templates};
 use crate::cli::rescore;
 use crate::data::store::Store;
 use crate::domain::cost::Cost;
 use crate::domain::text::{clean, count};
-use crate::engine::rescore::judged_answers;
-use crate::model::select::{Selected, resolve, sampling};
-use crate::model::tokens::estimate_prompt;
+use crate::engine::models::stored_name;
+use crate::engine::sweep::{JudgeEstimate, estimate_judge};
+use crate::model::select::sampling;
 
 /// What a judge will be asked at most: a skipped sub-answer needs no call.
 pub(super) struct Estimate {
-    judge: String,
-    /// Sub-answers that the run holds a judgement of.
-    done: usize,
-    calls: usize,
-    prompt_tokens: u64,
+    found: JudgeEstimate,
     cost: Cost,
 }
 
@@ -38,57 +34,35 @@ pub(super) fn estimate(
         return Ok(None);
     };
     let config = &environment.config;
-    let frame = templates(config.prompts.as_ref())?
-        .render_judge("", "", "")
-        .map_err(Failure::failed)?;
-    let (mut all, mut tokens) = (0, 0);
-    for part in parts {
-        let (subs, of_subs) = part.plan.sub_questions();
-        all += subs;
-        tokens += of_subs + subs as u64 * estimate_prompt(&frame);
-    }
-    let name = stored_name(judge, args, environment)?;
+    let base_url = args.judge_base_url.as_deref();
+    let name = stored_name(judge, base_url, config).map_err(model_failure)?;
     let run = parts.first().map(|part| part.sweep.run.as_str());
-    let done = match (store, run) {
-        (Some(store), Some(run)) => judged_answers(store, run, &name).map_err(Failure::failed)?,
-        _ => 0,
-    };
-    let calls = all.saturating_sub(done);
-    // The sub-questions that are done are taken to be as long as the others.
-    let prompt_tokens = (tokens * calls as u64).checked_div(all as u64).unwrap_or(0);
+    let found = estimate_judge(
+        name,
+        parts.iter().map(|part| &part.plan),
+        &templates(config.prompts.as_ref())?,
+        store.zip(run),
+    )
+    .map_err(Failure::Failed)?;
     let most = sampling(judge, config).max_tokens;
     Ok(Some(Estimate {
-        judge: name,
-        done: done.min(all),
-        calls,
-        prompt_tokens,
         cost: Cost::of(
-            (calls, prompt_tokens),
+            (found.calls, found.prompt_tokens),
             most,
             prices(config.models.get(judge)),
         ),
+        found,
     }))
-}
-
-/// The name under which the judge's judgements are stored; it is not opened for that.
-fn stored_name(judge: &str, args: &Args, environment: &Environment) -> Result<String, Failure> {
-    let base_url = args.judge_base_url.as_deref();
-    let selected = resolve(judge, base_url, &environment.config, &variable);
-    Ok(match selected.map_err(model_failure)? {
-        Selected::Http(settings) => settings.name,
-        Selected::Embedded(spec) => spec.name,
-        Selected::Replay(run) => format!("replay:{run}"),
-    })
 }
 
 impl Estimate {
     /// For `--json`.
     pub(super) fn json(&self) -> Value {
         json!({
-            "model": self.judge,
-            "done": self.done,
-            "calls_at_most": self.calls,
-            "prompt_tokens": self.prompt_tokens,
+            "model": self.found.judge,
+            "done": self.found.done,
+            "calls_at_most": self.found.calls,
+            "prompt_tokens": self.found.prompt_tokens,
             "cost_usd": self.cost,
         })
     }
@@ -97,10 +71,10 @@ impl Estimate {
     pub(super) fn words(&self) -> String {
         clean(&format!(
             "judge {}: {} judged already, at most {} with about {} prompt tokens{}\n\n",
-            self.judge,
-            count(self.done, "sub-answer"),
-            count(self.calls, "call"),
-            self.prompt_tokens,
+            self.found.judge,
+            count(self.found.done, "sub-answer"),
+            count(self.found.calls, "call"),
+            self.found.prompt_tokens,
             self.cost.words()
         ))
     }

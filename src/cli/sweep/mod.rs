@@ -18,13 +18,13 @@ use crate::config::ModelConfig;
 use crate::data::store::{RunLock, Store};
 use crate::domain::cost::Cost;
 use crate::domain::plan::Conditions;
+use crate::domain::run;
 use crate::domain::text::clean;
 use crate::engine::models::store_file;
-use crate::engine::survey::Place;
 use crate::engine::sweep::{
-    Control, Ended, Limits, Plan, Reused, Stopped, Summary, Sweep, drive, plan, reuse, summarise,
+    AskedModel, Control, Ended, Limits, Order, PartEnd, Plan, Step, Stopped, Summary, Sweep,
+    ask_part, plan,
 };
-use crate::model::Sampling;
 
 mod batch;
 mod judge;
@@ -138,13 +138,6 @@ struct Part {
     price: Option<ModelConfig>,
 }
 
-/// What came of a part.
-struct Done {
-    reused: Reused,
-    ended: Ended,
-    summary: Summary,
-}
-
 /// Runs the command.
 ///
 /// # Errors
@@ -156,7 +149,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     let path = store_file(&environment.paths);
     if args.dry_run {
         let store = match path.exists() {
-            true => Some(Store::open(&path).map_err(Failure::failed)?),
+            true => Some(Store::open_for_reading(&path).map_err(Failure::failed)?),
             false => None,
         };
         let parts = planned(sweeps, store.as_ref())?;
@@ -240,31 +233,18 @@ fn with(mut object: Value, key: &str, value: Option<Value>) -> Value {
 }
 
 /// Asks part after part; a part that is stopped early ends the sweep.
-fn ask_parts(parts: &[Part], lock: &mut RunLock, store: &Store) -> Result<Vec<Done>, Failure> {
+fn ask_parts(parts: &[Part], lock: &mut RunLock, store: &Store) -> Result<Vec<PartEnd>, Failure> {
     let mut done = Vec::new();
     for part in parts {
-        if !part.plan.todo.is_empty() {
-            lock.log(&part.sweep.log_entry()).map_err(Failure::failed)?;
-        }
         if parts.len() > 1 {
             note(&part.title());
         }
-        let mut reused = take_over(&part.sweep, &part.plan.todo, store)?;
-        let ended = ask_all(&part.sweep, &reused.to_ask, store, part.price.as_ref())?;
-        if ended.stopped.is_none() && !reused.repeats.is_empty() {
-            let repeated = take_over(&part.sweep, &reused.repeats, store)?;
-            reused.add(&repeated);
+        let end = ask(part, lock, store)?;
+        if end.reused.count() > 0 {
+            note(&show::reused(&end.reused));
         }
-        if reused.count() > 0 {
-            note(&show::reused(&reused));
-        }
-        let summary = summarise(&part.sweep, &part.plan, store).map_err(Failure::failed)?;
-        let stopped = ended.stopped.is_some();
-        done.push(Done {
-            reused,
-            ended,
-            summary,
-        });
+        let stopped = end.ended.stopped.is_some();
+        done.push(end);
         if stopped {
             break;
         }
@@ -305,31 +285,33 @@ fn prepare(
     let company: Vec<String> = models.iter().map(|m| m.identity().name.clone()).collect();
     let run = match &args.run {
         Some(run) => run.clone(),
-        None => format!("{}-{}", dataset.name, company.join("+")),
+        None => run::of_parts(&dataset.name, &company)
+            .map_err(|why| Failure::Usage(format!("{why}; name one with --run")))?,
     };
-    let mut sweeps = Vec::new();
-    for (chat, model) in chats.iter().zip(&models) {
-        let price = config.models.get(chat.name(environment)).cloned();
-        for repeat in 0..u64::from(args.repeats.unwrap_or(1)) {
-            let sweep = Sweep {
-                run: run.clone(),
-                company: company.clone(),
-                dataset: Arc::clone(&dataset),
-                templates: Arc::clone(&templates),
-                model: Arc::clone(model),
-                sampling: repeated(chat.sampling(environment), repeat),
-                conditions: conditions.kept.clone(),
-                questions: questions.clone(),
-                concurrency: usize::from(args.concurrency.unwrap_or(CONCURRENCY)),
-                limits: limits(args, price.as_ref()),
-                only_failed: args.only_failed,
-                append: args.append,
-                reuse: args.reuse,
-            };
-            sweeps.push((sweep, price.clone()));
-        }
-    }
-    Ok(sweeps)
+    let asked: Vec<AskedModel> = chats
+        .iter()
+        .zip(&models)
+        .map(|(chat, model)| AskedModel {
+            model: Arc::clone(model),
+            sampling: chat.sampling(environment),
+            limits: limits(args, config.models.get(chat.name(environment))),
+        })
+        .collect();
+    let order = Order {
+        dataset,
+        templates,
+        run,
+        conditions: conditions.kept.clone(),
+        questions,
+        repeats: args.repeats.unwrap_or(1),
+        concurrency: usize::from(args.concurrency.unwrap_or(CONCURRENCY)),
+        only_failed: args.only_failed,
+        append: args.append,
+        reuse: args.reuse,
+    };
+    let price = |at: usize| config.models.get(chats[at].name(environment)).cloned();
+    let sweeps = order.sweeps(&asked).into_iter();
+    Ok(sweeps.map(|(at, sweep)| (sweep, price(at))).collect())
 }
 
 /// The limits that the flags give, else the model's own of the config.
@@ -337,17 +319,6 @@ fn limits(args: &Args, model: Option<&ModelConfig>) -> Limits {
     Limits {
         requests_per_minute: args.rpm.or(model.and_then(|model| model.rpm)),
         tokens_per_minute: args.tpm.or(model.and_then(|model| model.tpm)),
-    }
-}
-
-/// The sampling of the k-th repeat: the first is that of a sweep without repeats.
-fn repeated(sampling: Sampling, repeat: u64) -> Sampling {
-    match repeat {
-        0 => sampling,
-        _ => Sampling {
-            seed: Some(sampling.seed.unwrap_or(0).wrapping_add(repeat)),
-            ..sampling
-        },
     }
 }
 
@@ -433,40 +404,34 @@ fn plan_json(sweep: &Sweep, plan: &Plan, conditions: &Conditions, cost: Cost) ->
     })
 }
 
-/// Takes over what the store holds already, with progress on standard error.
-fn take_over(sweep: &Sweep, todo: &[Place], store: &Store) -> Result<Reused, Failure> {
-    let line = Line::new();
-    reuse(sweep, todo, store, &|done| {
-        if sweep.reuse {
-            let _ = line.at("taking replies over", done, todo.len());
-        }
-    })
-    .map_err(Failure::Failed)
-}
-
-/// Asks everything, with progress on standard error.
-fn ask_all(
-    sweep: &Sweep,
-    todo: &[Place],
-    store: &Store,
-    price: Option<&ModelConfig>,
-) -> Result<Ended, Failure> {
+/// Asks what a part's plan says, with progress on standard error.
+fn ask(part: &Part, lock: &mut RunLock, store: &Store) -> Result<PartEnd, Failure> {
     let runtime = runtime()?;
     let control = Control::default();
-    let mut screen = progress::Screen::new(price);
-    let ended = runtime.block_on(async {
+    let mut screen = progress::Screen::new(part.price.as_ref());
+    let mut line: Option<Line> = None;
+    let end = runtime.block_on(async {
         let signals = stop_on_signals(control.clone());
-        let ended = drive(sweep, todo, store, &control, &mut |progress| {
-            screen.show(progress);
+        let (sweep, plan) = (&part.sweep, &part.plan);
+        let end = ask_part(sweep, plan, lock, store, &control, &mut |step| match step {
+            Step::TakingOver(done, total) => {
+                let line = line.get_or_insert_with(Line::new);
+                let _ = line.at("taking replies over", done, total);
+            }
+            Step::Asking(progress) => {
+                line = None;
+                screen.show(progress);
+            }
         })
         .await;
         if let Some(signals) = signals {
             signals.abort();
         }
-        ended
+        end
     });
-    screen.finish(&ended.progress);
-    Ok(ended)
+    let end = end.map_err(Failure::Failed)?;
+    screen.finish(&end.ended.progress);
+    Ok(end)
 }
 
 /// Ctrl-C, or on Unix being told to end: once for no new calls, twice for stopping at once.

@@ -4,12 +4,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::Done;
 use crate::cli::audit::percent;
 use crate::config::ModelConfig;
 use crate::domain::cost::Cost;
 use crate::domain::text::{clean, count, short};
-use crate::engine::sweep::{Plan, Reused, Stopped, Summary, Sweep};
+use crate::engine::sweep::{PartEnd, Plan, Reused, Stopped, Summary, Sweep};
 
 /// The plan for reading.
 pub(super) fn plan(sweep: &Sweep, plan: &Plan, cost: Cost) -> String {
@@ -136,7 +135,7 @@ pub(super) fn summary(summary: &Summary) -> String {
 }
 
 /// The object of `sweep --json`: the plan, what happened, and the figures by condition.
-pub(super) fn json(plan: Value, done: &Done, price: Option<&ModelConfig>) -> Value {
+pub(super) fn json(plan: Value, done: &PartEnd, price: Option<&ModelConfig>) -> Value {
     let (ended, summary) = (&done.ended, &done.summary);
     let progress = &ended.progress;
     let stopped = ended.stopped.as_ref().map(|stopped| match stopped {

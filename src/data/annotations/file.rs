@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::data::export::Table;
 use crate::data::parquet_file::Column;
+use crate::data::reply_fields::reply_fields;
 use crate::data::store::ReplyRecord;
 use crate::domain::annotation::{Annotation, Hand, Part, annotator_name};
 use crate::domain::plain::json_reason;
@@ -198,11 +199,6 @@ pub struct ExportRow {
 /// read.
 pub fn facts(record: &ReplyRecord) -> Map<String, Value> {
     let (question, context) = (&record.question, &record.context);
-    let options: Map<String, Value> = question
-        .options
-        .iter()
-        .map(|choice| (choice.letter.to_string(), json!(choice.text)))
-        .collect();
     let documents: Vec<Value> = context
         .documents
         .iter()
@@ -213,7 +209,6 @@ pub fn facts(record: &ReplyRecord) -> Map<String, Value> {
             })
         })
         .collect();
-    let parsed = record.parsed.as_ref();
     let scores = record.scores.as_ref();
     let adopted = scores
         .and_then(|scores| scores.counts.get(&Metric::MisinformationAdopted))
@@ -226,38 +221,23 @@ pub fn facts(record: &ReplyRecord) -> Map<String, Value> {
             .map(|sub| json!({"label": sub.label, "answer": sub.given, "exact": sub.exact, "adopted": sub.adopted}))
             .collect()
     });
-    let fields = json!({
-        "record": record.id,
-        "dataset": record.dataset,
-        "dataset_fingerprint": record.dataset_fingerprint,
-        "model": record.model_name,
-        "created_at": record.created_at,
-        "question": question.text,
-        "options": options,
-        "gold": question.answer,
-        "gold_text": question.gold_text(),
-        "scenario": context.scenario.name(),
-        "docs_requested": context.docs_requested,
-        "docs": context.docs,
-        "p_requested": context.p_requested,
-        "p": context.p,
-        "seed": context.seed,
-        "mode": context.mode.name(),
-        "source": context.source.name(),
-        "documents": documents,
-        "sub_questions": context.sub_questions,
-        "response": record.raw,
-        "outcome": parsed.map(|parsed| parsed.outcome.name()),
-        "chosen": parsed.and_then(|parsed| parsed.answer),
-        "correct": scores.and_then(|scores| scores.main_correct),
-        "sub_answers": sub_answers,
-        "misinformation_adopted": whole(|ratio| ratio.num),
-        "adversarial_sub_questions": whole(|ratio| ratio.den),
-    });
-    match fields {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    }
+    let own = [
+        ("gold", json!(question.answer)),
+        ("gold_text", json!(question.gold_text())),
+        ("documents", json!(documents)),
+        ("sub_questions", json!(context.sub_questions)),
+        ("response", json!(record.raw)),
+        (
+            "correct",
+            json!(scores.and_then(|scores| scores.main_correct)),
+        ),
+        ("sub_answers", json!(sub_answers)),
+        ("misinformation_adopted", json!(whole(|ratio| ratio.num))),
+        ("adversarial_sub_questions", json!(whole(|ratio| ratio.den))),
+    ];
+    let mut fields = reply_fields(record);
+    fields.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    fields
 }
 
 /// Writes rows as JSON lines.

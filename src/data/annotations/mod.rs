@@ -7,8 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
+use tempfile::TempDir;
 
 use crate::data::annotations::record::ActRecord;
+use crate::data::output;
+use crate::data::reading::{self, ReadFault, Reading};
 use crate::data::store::schema::{SchemaFault, bring_to};
 use crate::data::store::{ReplyRecord, StoreError};
 use crate::domain::annotation::{Act, Book, Event, Hand, Part, ReplyMarks, Taxonomy};
@@ -56,6 +59,8 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Annotations {
     path: Arc<Path>,
     connection: Arc<Mutex<Connection>>,
+    /// The copy that is read where the file itself can't be.
+    _copy: Option<Arc<TempDir>>,
 }
 
 /// The annotations of one run by everybody.
@@ -97,22 +102,33 @@ impl Annotations {
             })?;
         }
         let mut connection = Connection::open(path).map_err(|error| describe(path, &error))?;
-        prepare(&mut connection).map_err(|fault| match fault {
-            SchemaFault::Sqlite(error) => describe(path, &error),
-            SchemaFault::Newer(found) => StoreError(format!(
-                "the annotations {} have version {found}, but this program knows versions up to {}; update the program or use another data folder",
+        prepare(&mut connection).map_err(|fault| refused(path, fault))?;
+        Ok(Annotations::with(path, connection, None))
+    }
+
+    /// Opens a file that is there, only to read it, as [`crate::data::store::Store::open_for_reading`] does.
+    ///
+    /// # Errors
+    /// [`StoreError`] with the file and what to do.
+    pub fn open_for_reading(path: &Path) -> Result<Annotations, StoreError> {
+        let opened = reading::open(path, BUSY_TIMEOUT, APPLICATION_ID, &MIGRATIONS);
+        let Reading { connection, copy } = opened.map_err(|fault| match fault {
+            ReadFault::Schema(fault) => refused(path, fault),
+            ReadFault::Copy(error) => StoreError(format!(
+                "the annotations {} can only be read from a copy, and the copy can't be made: {}; set TMPDIR to a folder with room",
                 path.display(),
-                MIGRATIONS.len()
-            )),
-            SchemaFault::Foreign => StoreError(format!(
-                "{} is a database of another program and holds no annotations; name another data folder",
-                path.display()
+                output::reason(&error)
             )),
         })?;
-        Ok(Annotations {
+        Ok(Annotations::with(path, connection, copy))
+    }
+
+    fn with(path: &Path, connection: Connection, copy: Option<TempDir>) -> Annotations {
+        Annotations {
             path: Arc::from(path),
             connection: Arc::new(Mutex::new(connection)),
-        })
+            _copy: copy.map(Arc::new),
+        }
     }
 
     /// The file.
@@ -320,6 +336,22 @@ fn prepare(connection: &mut Connection) -> Result<(), SchemaFault> {
     Ok(())
 }
 
+/// One clear sentence for a file that holds no annotations of this program.
+fn refused(path: &Path, fault: SchemaFault) -> StoreError {
+    match fault {
+        SchemaFault::Sqlite(error) => describe(path, &error),
+        SchemaFault::Newer(found) => StoreError(format!(
+            "the annotations {} have version {found}, but this program knows versions up to {}; update the program or use another data folder",
+            path.display(),
+            MIGRATIONS.len()
+        )),
+        SchemaFault::Foreign => StoreError(format!(
+            "{} is a database of another program and holds no annotations; name another data folder",
+            path.display()
+        )),
+    }
+}
+
 /// One clear sentence for an error of SQLite.
 fn describe(path: &Path, error: &rusqlite::Error) -> StoreError {
     let file = path.display();
@@ -327,8 +359,11 @@ fn describe(path: &Path, error: &rusqlite::Error) -> StoreError {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => format!(
             "the annotations {file} are locked by another program; close that program or try again"
         ),
-        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => format!(
-            "the annotations {file} can't be opened for writing; change their permissions or use another data folder"
+        Some(ErrorCode::CannotOpen) => format!(
+            "the annotations {file} can't be opened; check that it is a file that you may read (to annotate, in a folder that can be written)"
+        ),
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => format!(
+            "the annotations {file} can't be written (read-only); change their permissions or use another data folder"
         ),
         Some(ErrorCode::DiskFull) => {
             format!("the disk with the annotations {file} is full; make room and try again")

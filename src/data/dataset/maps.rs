@@ -129,7 +129,9 @@ impl<'a> Reader<'a> {
                 continue;
             }
             if !is_known {
-                unknown.push((place, items.len()));
+                if !self.problems.goes_with_lost(&question_id, items.len()) {
+                    unknown.push((place, items.len()));
+                }
                 continue;
             }
             let mut records = Vec::with_capacity(items.len());

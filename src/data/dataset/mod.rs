@@ -144,8 +144,8 @@ impl Dataset {
             name,
             path,
             questions,
-            problems: problems.said,
             left_out: problems.records,
+            problems: problems.sentences(),
             fingerprint,
             positions,
             sub_questions,
@@ -212,6 +212,9 @@ struct Problems {
     said: Vec<String>,
     /// Records left out.
     records: usize,
+    /// Questions that can't be read, where the id is known: the place of their sentence, and how many records of other
+    /// files belong to them.
+    lost: HashMap<String, (usize, usize)>,
 }
 
 impl Problems {
@@ -219,6 +222,35 @@ impl Problems {
     fn add(&mut self, records: usize, said: String) {
         self.records += records;
         self.said.push(said);
+    }
+
+    /// Adds a question that can't be read.
+    fn add_question(&mut self, id: Option<String>, said: String) {
+        if let Some(id) = id {
+            self.lost.entry(id).or_insert((self.said.len(), 0));
+        }
+        self.add(1, said);
+    }
+
+    /// Takes records that belong to a question that can't be read: its own sentence says so in the end. False where
+    /// nothing is known of the question.
+    fn goes_with_lost(&mut self, question_id: &str, records: usize) -> bool {
+        let Some((_, with)) = self.lost.get_mut(question_id) else {
+            return false;
+        };
+        *with += records;
+        self.records += records;
+        true
+    }
+
+    /// The sentences, those of questions with what is lost with them.
+    fn sentences(mut self) -> Vec<String> {
+        for (at, with) in self.lost.into_values().filter(|(_, with)| *with > 0) {
+            if let Some(said) = self.said.get_mut(at) {
+                *said += &format!(" with its {} in other files", count(with, "record"));
+            }
+        }
+        self.said
     }
 }
 

@@ -9,7 +9,7 @@ use crate::data::dataset::files::Content;
 use crate::data::dataset::record::{Record, Unique, kind, reason, text_field, wrong};
 use crate::data::dataset::{DatasetError, Problems};
 use crate::domain::question::{Choice, Question};
-use crate::domain::text::{collapse, count, short};
+use crate::domain::text::{clean, collapse, count, short};
 
 /// Reads only the questions of a `qa.jsonl`, with what was wrong with the records left out: for scoring
 /// saved replies, which needs no documents.
@@ -32,7 +32,10 @@ pub(super) fn parse(
     let mut questions: Vec<Question> = Vec::new();
     scan(content.body()?, &mut |line, read| match read {
         Ok(question) => questions.push(question),
-        Err(fault) => problems.add(1, format!("{file}, line {line}{fault}; left out")),
+        Err(fault) => problems.add_question(
+            fault.id,
+            format!("{file}, line {line}{}; left out", fault.why),
+        ),
     });
     if questions.is_empty() {
         let why = match problems.said.first() {
@@ -50,9 +53,18 @@ pub(super) fn parse(
     Ok(questions)
 }
 
-/// Hands out every line that is not blank with its number: the question, or what is wrong (to be put after
-/// the number). An id that stood in an earlier line is wrong too.
-pub(in crate::data) fn scan(body: &[u8], take: &mut dyn FnMut(usize, Result<Question, String>)) {
+/// What is wrong with a line.
+#[derive(Debug)]
+pub(in crate::data) struct LineFault {
+    /// To be put after the line's number.
+    pub(in crate::data) why: String,
+    /// The id that stands in the line, where one can be made out: what belongs to it elsewhere is not read either.
+    id: Option<String>,
+}
+
+/// Hands out every line that is not blank with its number: the question, or what is wrong. An id that stood in an
+/// earlier line is wrong too.
+pub(in crate::data) fn scan(body: &[u8], take: &mut dyn FnMut(usize, Result<Question, LineFault>)) {
     let mut lines: HashMap<String, usize> = HashMap::new();
     for (at, bytes) in body.split(|&byte| byte == b'\n').enumerate() {
         let line = at + 1;
@@ -69,8 +81,24 @@ pub(in crate::data) fn scan(body: &[u8], take: &mut dyn FnMut(usize, Result<Ques
                 Ok(question)
             }
         });
+        let read = read.map_err(|why| LineFault {
+            why,
+            id: id_in(bytes),
+        });
         take(line, read);
     }
+}
+
+/// The question's id in a line that can't be read: the first text behind its field's name.
+fn id_in(bytes: &[u8]) -> Option<String> {
+    let line = String::from_utf8_lossy(bytes);
+    let (_, rest) = line.split_once("\"question_id\"")?;
+    let value = rest.trim_start().strip_prefix(':')?;
+    let id: String = serde_json::Deserializer::from_str(value)
+        .into_iter()
+        .next()?
+        .ok()?;
+    Some(clean(&id).trim().to_owned())
 }
 
 /// A question, or what is wrong, to be put after the line's number.

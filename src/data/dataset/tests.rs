@@ -183,7 +183,7 @@ fn a_bad_question_is_left_out_and_listed_with_its_line() {
         .collect();
     assert_eq!(own.len(), 18);
     insta::assert_snapshot!(own.join("\n"), @r#"
-    DIR/qa.jsonl, line 2, column 59: the text ends where a value is expected; left out
+    DIR/qa.jsonl, line 2, column 59: the text ends where a value is expected; left out with its 2 records in other files
     DIR/qa.jsonl, line 3: question_id "q1" stands already in line 1; left out
     DIR/qa.jsonl, line 4: question "q3": answer "E" is none of the options A, B; left out
     DIR/qa.jsonl, line 5: question "q4": answer "perhaps" is none of the options A, B; left out
@@ -364,14 +364,28 @@ fn counted(questions: &str) -> Dataset {
 fn records_are_counted_and_not_the_sentences_about_them() {
     let all = counted(QA);
     assert_eq!((all.left_out, all.trouble()), (0, None));
-    // The question, its two documents, two sub-questions and two versions.
+    // The question, its two documents, two sub-questions and two versions: one sentence for all of them.
     let bad_letter = counted(&QA.replacen("\"answer\":\"A\"", "\"answer\":\"E\"", 1));
-    assert_eq!(bad_letter.problems.len(), 4, "{:?}", bad_letter.problems);
+    assert_eq!(bad_letter.problems.len(), 1, "{:?}", bad_letter.problems);
+    let said = &bad_letter.problems[0];
+    assert!(said.contains("qa.jsonl, line 1"), "{said}");
+    assert!(
+        said.ends_with("left out with its 6 records in other files"),
+        "{said}"
+    );
     assert_eq!(bad_letter.left_out, 7);
     assert_eq!(bad_letter.trouble().as_deref(), Some("7 records"));
     // The second line is cut off: the question and its two documents.
     let cut = counted(&QA[..QA.len() - 20]);
-    assert_eq!((cut.problems.len(), cut.left_out), (2, 3));
+    assert_eq!((cut.problems.len(), cut.left_out), (1, 3));
+    // No id can be made out: its documents are of a question that nobody knows.
+    let torn = counted(&QA.replacen("{\"question_id\"", "{\"question_", 1));
+    assert_eq!(
+        (torn.problems.len(), torn.left_out),
+        (4, 7),
+        "{:?}",
+        torn.problems
+    );
     let mut manifest = full();
     manifest.push((MANIFEST, b"[]"));
     let dataset = open(&manifest).unwrap();

@@ -5,10 +5,11 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::data::export::{ExportError, Format, Table, inspect, whole};
 use crate::data::parquet_file::Column;
+use crate::data::reply_fields::reply_fields;
 use crate::data::store::{RECORD_VERSION, ReplyRecord, Store};
 use crate::domain::score::Metric;
 
@@ -164,59 +165,60 @@ fn lines(records: Records<'_>, out: &mut impl Write) -> Result<(), String> {
     Ok(())
 }
 
+/// The values of the columns, in their order.
 fn cells(record: &ReplyRecord) -> Vec<Value> {
-    let context = &record.context;
-    let options: serde_json::Map<String, Value> = record
-        .question
-        .options
-        .iter()
-        .map(|choice| (choice.letter.to_string(), json!(choice.text)))
-        .collect();
-    let parsed = record.parsed.as_ref();
-    let list = |is_empty: bool, value: Value| match is_empty {
+    let mut fields = fields(record);
+    for (name, metric) in METRICS {
+        let scores = record.scores.as_ref();
+        let ratio = scores.and_then(|scores| scores.counts.get(&metric));
+        fields.insert(
+            name.to_owned(),
+            json!(ratio.and_then(|ratio| ratio.value())),
+        );
+    }
+    let names = COLUMNS.iter().map(|(name, _)| *name);
+    names
+        .chain(METRICS.iter().map(|(name, _)| *name))
+        .map(|name| fields.remove(name).unwrap_or_default())
+        .collect()
+}
+
+/// What a row says before its metrics; what is empty is null.
+fn fields(record: &ReplyRecord) -> Map<String, Value> {
+    let (context, parsed) = (&record.context, record.parsed.as_ref());
+    let unless = |is_empty: bool, value: Value| match is_empty {
         true => Value::Null,
         false => value,
     };
-    let mut cells = vec![
-        json!(record.run),
-        json!(record.id),
-        json!(record.dataset),
-        json!(record.dataset_fingerprint),
-        json!(record.model_name),
-        json!(record.created_at),
-        json!(record.question.id),
-        json!(record.question.text),
-        Value::Object(options),
-        json!(record.question.answer),
-        json!(context.scenario.name()),
-        json!(context.docs_requested),
-        json!(context.docs),
-        json!(context.p_requested),
-        json!(context.p),
-        json!(context.seed),
-        json!(context.mode.name()),
-        json!(context.source.name()),
-        list(context.documents.is_empty(), json!(context.documents)),
-        list(
-            context.sub_questions.is_empty(),
-            json!(context.sub_questions),
+    let notes = parsed.map_or(&[][..], |parsed| parsed.notes.as_slice());
+    let own = [
+        ("run", json!(record.run)),
+        ("question_id", json!(record.question.id)),
+        ("answer", json!(record.question.answer)),
+        (
+            "documents",
+            unless(context.documents.is_empty(), json!(context.documents)),
         ),
-        list(record.prompt.system.is_empty(), json!(record.prompt.system)),
-        list(record.prompt.user.is_empty(), json!(record.prompt.user)),
-        list(parsed.is_none(), json!(record.raw)),
-        list(record.failure.is_null(), record.failure.clone()),
-        parsed.map_or(Value::Null, |parsed| json!(parsed.outcome.name())),
-        parsed.map_or(Value::Null, |parsed| json!(parsed.answer)),
-        parsed.map_or(Value::Null, |parsed| {
-            list(parsed.notes.is_empty(), json!(parsed.notes))
-        }),
+        (
+            "sub_questions",
+            unless(
+                context.sub_questions.is_empty(),
+                json!(context.sub_questions),
+            ),
+        ),
+        (
+            "system_prompt",
+            unless(record.prompt.system.is_empty(), json!(record.prompt.system)),
+        ),
+        (
+            "user_prompt",
+            unless(record.prompt.user.is_empty(), json!(record.prompt.user)),
+        ),
+        ("response", unless(parsed.is_none(), json!(record.raw))),
+        ("failure", record.failure.clone()),
+        ("notes", unless(notes.is_empty(), json!(notes))),
     ];
-    for (_, metric) in METRICS {
-        let ratio = record
-            .scores
-            .as_ref()
-            .and_then(|scores| scores.counts.get(&metric));
-        cells.push(json!(ratio.and_then(|ratio| ratio.value())));
-    }
-    cells
+    let mut fields = reply_fields(record);
+    fields.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    fields
 }

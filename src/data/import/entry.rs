@@ -31,28 +31,36 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// A question alone.
-    pub(super) fn of(question: Question) -> Entry {
+    /// A question alone, read from a file; `cleaned` says whether cleaning changed its text or options, see
+    /// [`is_changed`].
+    pub(super) fn read(question: Question, cleaned: bool) -> Entry {
         Entry {
             question,
             documents: Vec::new(),
             sub_questions: Vec::new(),
             counterfactuals: Vec::new(),
             faults: Vec::new(),
-            cleaned: false,
+            cleaned,
         }
+    }
+
+    /// A question of an open dataset.
+    pub(super) fn known(question: Question) -> Entry {
+        Entry::read(question, false)
     }
 }
 
-/// Whether cleaning changes a question's text or options: tabs become spaces, and what steers a terminal goes.
-pub(super) fn is_changed(question: Option<&Value>, options: Option<&Value>) -> bool {
-    let is_dirty = |value: &Value| value.as_str().is_some_and(|text| clean(text) != text);
-    let any = |value: &Value| match value {
-        Value::Object(fields) => fields.values().any(is_dirty),
-        Value::Array(items) => items.iter().any(is_dirty),
-        other => is_dirty(other),
-    };
-    question.is_some_and(is_dirty) || options.is_some_and(any)
+/// Whether cleaning changes any text of these values: tabs become spaces, and what steers a terminal goes.
+pub(super) fn is_changed<'a>(values: impl IntoIterator<Item = Option<&'a Value>>) -> bool {
+    fn is_dirty(value: &Value) -> bool {
+        match value {
+            Value::String(text) => clean(text) != *text,
+            Value::Object(fields) => fields.values().any(is_dirty),
+            Value::Array(items) => items.iter().any(is_dirty),
+            _ => false,
+        }
+    }
+    values.into_iter().flatten().any(is_dirty)
 }
 
 /// The longest value of an unmapped field that is kept with its question, in bytes of JSON.
@@ -103,7 +111,7 @@ pub(super) fn entry(
             ));
         }
     };
-    let cleaned = is_changed(Some(&text), Some(&options));
+    let cleaned = is_changed([Some(&text), Some(&options)]);
     let mut fields = Map::new();
     fields.insert("question".to_owned(), text);
     fields.insert("options".to_owned(), options);
@@ -112,8 +120,7 @@ pub(super) fn entry(
         fields.entry(key).or_insert(value);
     }
     let question = Record::new(Value::Object(fields)).and_then(|record| named(id, record))?;
-    let mut entry = Entry::of(question);
-    entry.cleaned = cleaned;
+    let mut entry = Entry::read(question, cleaned);
     for fields in &mapping.documents {
         documents(row, fields, &mut entry);
     }

@@ -22,13 +22,14 @@ const PLACES: usize = 80;
 /// What the files are; all must be the same, but MIRAGE's questions and predictions go together.
 ///
 /// # Errors
-/// [`ImportError::Usage`] that lists the kinds, where the content does not say.
+/// [`ImportError::Failed`] that lists the kinds, where the content does not say; [`ImportError::Usage`] for files of
+/// different kinds.
 pub(super) fn kind_of(paths: &[PathBuf]) -> Result<Kind, ImportError> {
     let mut found: BTreeSet<&str> = BTreeSet::new();
     let mut last = None;
     for path in paths {
         let kind = kind_of_path(path).ok_or_else(|| {
-            ImportError::Usage(format!(
+            ImportError::Failed(format!(
                 "{} is nothing that is known; say what it is: medrgb import KIND PATH. {}",
                 path.display(),
                 kinds()

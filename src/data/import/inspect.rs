@@ -9,7 +9,9 @@ use serde_json::{Map, Value, json};
 
 use crate::data::export::inspect::OWN_METADATA;
 use crate::data::import::detect::detect;
-use crate::data::import::entry::{Entry, answer_text, entry, plain_options, scalar_text};
+use crate::data::import::entry::{
+    Entry, answer_text, entry, is_changed, plain_options, scalar_text,
+};
 use crate::data::import::lm_eval::in_dataset;
 use crate::data::import::mapping::{Mapping, OptionFields, opened};
 use crate::data::import::replies::{Failed, GivenReply};
@@ -18,6 +20,7 @@ use crate::data::import::walk::{Step, walk};
 use crate::data::import::{ImportError, files, stem};
 use crate::domain::answer::Ending;
 use crate::domain::question::Question;
+use crate::domain::text::clean;
 
 /// Reads every log; each is a run of its own, and with `--out` a set of its own.
 pub(super) fn read(sink: &mut Sink<'_>) -> Result<(), ImportError> {
@@ -136,13 +139,13 @@ fn take(
         return Err("expected an object".to_owned());
     };
     let mut given = reply(sample, head)?;
-    if let Some((question, setting)) = own_export(sample)? {
+    if let Some((own, setting)) = own_export(sample)? {
         given.setting = setting;
-        return Ok(take_question(sink, place, Entry::of(question), given));
+        return Ok(take_question(sink, place, own, given));
     }
     let mut own = question(sample, sink.request.mapping.as_ref(), sink.request.dataset)?;
     if let Some(dataset) = sink.request.dataset {
-        own = Entry::of(in_dataset(dataset, &own.question)?);
+        own = Entry::known(in_dataset(dataset, &own.question)?);
     }
     Ok(take_question(sink, place, own, given))
 }
@@ -166,7 +169,7 @@ type Setting = Option<
 >;
 
 /// Question, condition and context of a sample that this program exported.
-fn own_export(sample: &Map<String, Value>) -> Result<Option<(Question, Setting)>, String> {
+fn own_export(sample: &Map<String, Value>) -> Result<Option<(Entry, Setting)>, String> {
     let Some(own) = sample
         .get("metadata")
         .and_then(|metadata| metadata.get(OWN_METADATA))
@@ -175,12 +178,19 @@ fn own_export(sample: &Map<String, Value>) -> Result<Option<(Question, Setting)>
     };
     let unreadable =
         |error: serde_json::Error| format!("its metadata of medrgb can't be read ({error})");
-    let question = serde_json::from_value(own["question"].clone()).map_err(unreadable)?;
+    let mut question: Question =
+        serde_json::from_value(own["question"].clone()).map_err(unreadable)?;
+    // It was clean when it was exported, but others may have written into the file since.
+    let cleaned = is_changed([own["question"].get("text"), own["question"].get("options")]);
+    question.text = clean(&question.text);
+    for option in &mut question.options {
+        option.text = clean(&option.text);
+    }
     let condition = serde_json::from_value(own["condition"].clone()).map_err(unreadable)?;
     let context = serde_json::from_value(own["context"].clone()).map_err(unreadable)?;
     let known = own["context_known"].as_bool().unwrap_or(true);
     Ok(Some((
-        question,
+        Entry::read(question, cleaned),
         known.then(|| Box::new((condition, context))),
     )))
 }
@@ -198,7 +208,7 @@ fn question(
     if let Some(at) = dataset.and_then(|dataset| dataset.position(&id))
         && let Some(question) = dataset.and_then(|dataset| dataset.questions.get(at))
     {
-        return Ok(Entry::of(question.clone()));
+        return Ok(Entry::known(question.clone()));
     }
     let mut row: Map<String, Value> = match sample.get("metadata") {
         Some(Value::Object(metadata)) => metadata.clone(),

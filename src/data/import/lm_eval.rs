@@ -104,7 +104,7 @@ fn take(
     };
     let mut own = question(sample, sink.request.mapping.as_ref(), &fallback)?;
     if let Some(dataset) = sink.request.dataset {
-        own = Entry::of(in_dataset(dataset, &own.question)?);
+        own = Entry::known(in_dataset(dataset, &own.question)?);
     }
     let given = reply(sample, &own.question)?;
     let taken = sink.question(place, &mut own);

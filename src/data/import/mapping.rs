@@ -238,10 +238,11 @@ impl Mapping {
     /// Reads a mapping file.
     ///
     /// # Errors
-    /// [`ImportError::Usage`] where it can't be read or says something that is not known, with the place.
+    /// [`ImportError::Failed`] where it can't be read, [`ImportError::Usage`] where it says something that is not
+    /// known, with the place.
     pub fn read(path: &Path) -> Result<Mapping, ImportError> {
         let text = std::fs::read_to_string(path).map_err(|error| {
-            ImportError::Usage(format!(
+            ImportError::Failed(format!(
                 "the mapping {} can't be read: {error}",
                 path.display()
             ))

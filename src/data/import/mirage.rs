@@ -210,16 +210,14 @@ fn benchmark(
                 open = Some(set.clone());
             }
             let place = format!("{}, set {set}", path.display());
-            let cleaned = is_changed(value.get("question"), value.get("options"));
+            let cleaned = is_changed([value.get("question"), value.get("options")]);
             match Record::new(value).and_then(|record| named(id.clone(), record)) {
                 Ok(question) => {
                     if let Some(sets) = &mut keep {
                         let questions = sets.entry(set.clone()).or_default();
                         questions.insert(id.clone(), question.clone());
                     }
-                    let mut entry = Entry::of(question);
-                    entry.cleaned = cleaned;
-                    sink.question(&place, &mut entry)
+                    sink.question(&place, &mut Entry::read(question, cleaned))
                 }
                 Err(fault) => {
                     sink.bad(&place, &fault);

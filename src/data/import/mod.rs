@@ -134,10 +134,10 @@ fn kinds() -> String {
 /// Why nothing was imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// The request does not fit the files.
+    /// The request does not fit the files: another command line mends it.
     #[error("{0}")]
     Usage(String),
-    /// A file can't be read or written, or nothing in it could be read.
+    /// A file is missing, can't be read, recognised or written, or nothing in it could be read.
     #[error("{0}")]
     Failed(String),
     /// A document breaks off or is no JSON from some place on.
@@ -255,7 +255,7 @@ pub fn import(
 ) -> Result<Report, ImportError> {
     for path in &request.paths {
         if !path.exists() {
-            return Err(ImportError::Usage(format!(
+            return Err(ImportError::Failed(format!(
                 "{} does not exist; check the path",
                 path.display()
             )));

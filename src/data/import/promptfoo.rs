@@ -186,7 +186,7 @@ fn question(
             .position(&id)
             .and_then(|at| dataset.questions.get(at))
         {
-            return Ok(Entry::of(question.clone()));
+            return Ok(Entry::known(question.clone()));
         }
         if let Some(text) = mapping
             .question
@@ -200,7 +200,7 @@ fn question(
                 answer: 'A',
                 extra: Map::new(),
             };
-            return in_dataset(dataset, &own).map(Entry::of);
+            return in_dataset(dataset, &own).map(Entry::known);
         }
     }
     let mut entry = entry(&row, &mapping, fallback)?;

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use crate::data::dataset::record::kind;
-use crate::data::import::entry::Entry;
+use crate::data::import::entry::{Entry, is_changed};
 use crate::data::import::sink::Sink;
 use crate::data::import::walk::members;
 use crate::data::import::{ImportError, files, stem};
@@ -89,7 +89,7 @@ pub(super) fn entry(id: &str, value: &Value) -> Result<Entry, String> {
         return Err("its PubMed id is empty".to_owned());
     }
     extra.insert("PMID".to_owned(), json!(id));
-    let mut entry = Entry::of(Question {
+    let question = Question {
         id: id.clone(),
         text,
         options: OPTIONS
@@ -101,7 +101,8 @@ pub(super) fn entry(id: &str, value: &Value) -> Result<Entry, String> {
             .collect(),
         answer,
         extra,
-    });
+    };
+    let mut entry = Entry::read(question, is_changed([record.get("QUESTION")]));
     sections(&id, record, &mut entry);
     Ok(entry)
 }

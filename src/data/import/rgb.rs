@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::data::import::entry::{Entry, scalar_text};
+use crate::data::import::entry::{Entry, is_changed, scalar_text};
 use crate::data::import::rows::json_object;
 use crate::data::import::sink::Sink;
 use crate::data::import::walk::members;
@@ -134,13 +134,15 @@ fn entry(record: &Map<String, Value>, number: usize) -> Result<Entry, String> {
         extra.insert("negative".to_owned(), json!(negative));
     }
     let choice = |letter, text| Choice { letter, text };
-    let mut entry = Entry::of(Question {
+    let question = Question {
         id: id.clone(),
         text: query.clone(),
         options: vec![choice('A', a), choice('B', b)],
         answer: if gold_is_b { 'B' } else { 'A' },
         extra,
-    });
+    };
+    let shown = ["query", "answer", "fakeanswer"].map(|field| record.get(field));
+    let mut entry = Entry::read(question, is_changed(shown));
     passages(record, &query, &aliases, &fake, &mut entry);
     Ok(entry)
 }

@@ -19,8 +19,8 @@ use crate::data::import::{
 };
 use crate::data::store::{Bulk, ReplyRecord};
 use crate::domain::question::Question;
-use crate::domain::report::PAPER;
-use crate::domain::text::{count, fault_of_name, hex, short};
+use crate::domain::run;
+use crate::domain::text::{count, hex, short};
 use crate::source::{self, Line, Lines, Position};
 
 /// How many records pass between two looks at the clock and the keyboard.
@@ -431,15 +431,10 @@ impl<'a> Sink<'a> {
         set: &str,
         model: Option<&str>,
     ) -> Result<(), ImportError> {
-        if let Some(fault) = fault_of_name(&name) {
+        if let Some(fault) = run::fault(&name) {
             return Err(ImportError::Usage(format!(
                 "\"{name}\" can't be the name of a run: {fault}; name another with --run",
                 name = short(&name)
-            )));
-        }
-        if name == PAPER {
-            return Err(ImportError::Failed(format!(
-                "the run \"{PAPER}\" would hide the published figures; name another with --run"
             )));
         }
         let store = match &self.store {

@@ -189,7 +189,7 @@ fn take_row(
                     dataset.name
                 )
             })?;
-            Entry::of(dataset.questions[at].clone())
+            Entry::known(dataset.questions[at].clone())
         }
         _ => {
             for (field, value) in unmapped(row, mapping) {

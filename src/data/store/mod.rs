@@ -8,10 +8,12 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, Row, params};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
 
 pub use bulk::Bulk;
 
 use crate::data::output;
+use crate::data::reading::{self, ReadFault, Reading};
 use crate::data::store::names::Names;
 use crate::data::store::raw::{Raw, SELECT};
 use crate::data::store::schema::SchemaFault;
@@ -142,6 +144,8 @@ pub struct Store {
     path: Arc<Path>,
     connection: Arc<Mutex<Connection>>,
     group: Arc<group::Group>,
+    /// The copy that is read where the file itself can't be; it goes with the last that reads it, after the connection.
+    _copy: Option<Arc<TempDir>>,
 }
 
 /// How many replies came and failed, what was asked of whom: of every run.
@@ -179,23 +183,40 @@ impl Store {
             })?;
         }
         let mut connection = Connection::open(path).map_err(|error| describe(path, &error))?;
-        prepare(&mut connection, busy).map_err(|fault| match fault {
-            SchemaFault::Sqlite(error) => describe(path, &error),
-            SchemaFault::Newer(found) => StoreError(format!(
-                "the run store {} has version {found}, but this program knows versions up to {}; update the program or use another data folder",
+        prepare(&mut connection, busy).map_err(|fault| refused(path, fault))?;
+        Ok(Store::with(path, connection, None))
+    }
+
+    /// Opens a store that is there, only to read it: it works in a folder that can't be written, and changes
+    /// neither the file nor its neighbours. A store of an earlier version is migrated in a copy. Writing to it fails.
+    ///
+    /// # Errors
+    /// [`StoreError`] with the file and what to do.
+    pub fn open_for_reading(path: &Path) -> Result<Store, StoreError> {
+        let opened = reading::open(
+            path,
+            BUSY_TIMEOUT,
+            schema::APPLICATION_ID,
+            &schema::MIGRATIONS,
+        );
+        let Reading { connection, copy } = opened.map_err(|fault| match fault {
+            ReadFault::Schema(fault) => refused(path, fault),
+            ReadFault::Copy(error) => StoreError(format!(
+                "the run store {} can only be read from a copy (it is of an earlier version, or was left in the middle of its work, and can't be written), and the copy can't be made: {}; set TMPDIR to a folder with room, or copy the store to a folder that can be written",
                 path.display(),
-                schema::VERSION
-            )),
-            SchemaFault::Foreign => StoreError(format!(
-                "{} is a database of another program, not a run store; name another file or data folder",
-                path.display()
+                output::reason(&error)
             )),
         })?;
-        Ok(Store {
+        Ok(Store::with(path, connection, copy))
+    }
+
+    fn with(path: &Path, connection: Connection, copy: Option<TempDir>) -> Store {
+        Store {
             path: Arc::from(path),
             connection: Arc::new(Mutex::new(connection)),
             group: Arc::default(),
-        })
+            _copy: copy.map(Arc::new),
+        }
     }
 
     /// The database file.
@@ -416,6 +437,22 @@ fn prepare(connection: &mut Connection, busy: Duration) -> Result<(), SchemaFaul
     Ok(())
 }
 
+/// One clear sentence for a file that is no store of this program.
+fn refused(path: &Path, fault: SchemaFault) -> StoreError {
+    match fault {
+        SchemaFault::Sqlite(error) => describe(path, &error),
+        SchemaFault::Newer(found) => StoreError(format!(
+            "the run store {} has version {found}, but this program knows versions up to {}; update the program or use another data folder",
+            path.display(),
+            schema::VERSION
+        )),
+        SchemaFault::Foreign => StoreError(format!(
+            "{} is a database of another program, not a run store; name another file or data folder",
+            path.display()
+        )),
+    }
+}
+
 /// A value as the JSON of its column.
 fn json(value: &impl Serialize) -> rusqlite::Result<String> {
     serde_json::to_string(value)
@@ -455,7 +492,7 @@ fn describe(path: &Path, error: &rusqlite::Error) -> StoreError {
             "{file} is damaged or no run store; move it away and a new one is made, or bring it back from a copy"
         ),
         Some(ErrorCode::CannotOpen) => format!(
-            "the run store {file} can't be opened; check that it is a file in a folder that can be written"
+            "the run store {file} can't be opened; check that it is a file that you may read (to store replies, in a folder that can be written)"
         ),
         Some(ErrorCode::SystemIoFailure) => {
             format!("the run store {file} can't be read or written ({error}); check the disk")

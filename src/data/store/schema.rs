@@ -1,12 +1,14 @@
 //! The database's schema: one migration per version, applied in order and never changed afterwards.
 
+use std::cmp::Ordering;
+
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Marks the file as ours (`MRGB`), so that no other program's database is ever migrated.
-const APPLICATION_ID: i32 = 0x4d52_4742;
+pub(super) const APPLICATION_ID: i32 = 0x4d52_4742;
 
 /// Migration k leads from version k to version k + 1.
-const MIGRATIONS: [&str; 4] = [
+pub(super) const MIGRATIONS: [&str; 4] = [
     "CREATE TABLE runs (
         name TEXT PRIMARY KEY NOT NULL,
         created_at TEXT NOT NULL
@@ -85,31 +87,60 @@ pub(in crate::data) fn bring_to(
     id: i32,
     migrations: &[&str],
 ) -> Result<(), SchemaFault> {
-    let newest = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
-    let found = version(connection)?;
-    if found == newest && application(connection)? == id {
+    if let Standing::Newest = standing(connection, id, migrations)? {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have migrated while this one waited for the lock.
+    if let Standing::Newest = standing(&transaction, id, migrations)? {
+        return Ok(());
+    }
     let found = version(&transaction)?;
-    let tables: i64 =
-        transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    let is_new = found == 0 && tables == 0;
-    if found < 0 || !(is_new || application(&transaction)? == id) {
-        return Err(SchemaFault::Foreign);
-    }
-    if found > newest {
-        return Err(SchemaFault::Newer(found));
-    }
     let applied = usize::try_from(found).unwrap_or(0);
     for migration in migrations.iter().skip(applied) {
         transaction.execute_batch(migration)?;
     }
     transaction.pragma_update(None, "application_id", id)?;
-    transaction.pragma_update(None, "user_version", newest)?;
+    transaction.pragma_update(None, "user_version", newest(migrations))?;
     transaction.commit()?;
     Ok(())
+}
+
+/// How a database stands to the version that migrations lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::data) enum Standing {
+    /// It has this version.
+    Newest,
+    /// It is empty or has an earlier version.
+    Older,
+}
+
+/// How a database stands to the version that the migrations lead to; changes nothing.
+///
+/// # Errors
+/// [`SchemaFault`] for a later version and for a database of another kind.
+pub(in crate::data) fn standing(
+    connection: &Connection,
+    id: i32,
+    migrations: &[&str],
+) -> Result<Standing, SchemaFault> {
+    let found = version(connection)?;
+    let tables: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let is_new = found == 0 && tables == 0;
+    if found < 0 || !(is_new || application(connection)? == id) {
+        return Err(SchemaFault::Foreign);
+    }
+    match found.cmp(&newest(migrations)) {
+        Ordering::Less => Ok(Standing::Older),
+        Ordering::Equal => Ok(Standing::Newest),
+        Ordering::Greater => Err(SchemaFault::Newer(found)),
+    }
+}
+
+/// The version that the migrations lead to.
+fn newest(migrations: &[&str]) -> i64 {
+    i64::try_from(migrations.len()).unwrap_or(i64::MAX)
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<i64> {

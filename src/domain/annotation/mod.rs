@@ -110,8 +110,8 @@ const LONGEST_NAME: usize = 60;
 /// A person's name as it is stored: on one line, without what could drive a terminal, at most 60 characters;
 /// `None` where nothing is left.
 pub fn annotator_name(text: &str) -> Option<String> {
-    use crate::domain::text::{clean, collapse};
-    let name: String = collapse(&clean(text)).chars().take(LONGEST_NAME).collect();
+    use crate::domain::text::one_line;
+    let name: String = one_line(text).chars().take(LONGEST_NAME).collect();
     let name = name.trim().to_owned();
     (!name.is_empty()).then_some(name)
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::domain::text::{clean, collapse, line_at, short};
+use crate::domain::text::{line_at, one_line, short};
 use crate::domain::toml_file;
 
 /// The taxonomy that comes with the program.
@@ -78,7 +78,7 @@ impl Taxonomy {
         let file: File =
             toml::from_str(text).map_err(|error| toml_file::explain(origin, text, &error))?;
         let version = match file.version.get_ref() {
-            toml::Value::String(text) => collapse(&clean(text)),
+            toml::Value::String(text) => one_line(text),
             toml::Value::Integer(number) => number.to_string(),
             _ => {
                 let at = line(file.version.span().start);
@@ -88,7 +88,7 @@ impl Taxonomy {
             }
         };
         let mut taxonomy = Taxonomy {
-            name: collapse(&clean(&file.name)),
+            name: one_line(&file.name),
             version,
             labels: Vec::new(),
         };
@@ -159,7 +159,7 @@ fn label(entry: Entry, others: &[Label]) -> Result<Label, String> {
             ));
         }
     };
-    let (name, definition) = (collapse(&clean(&name)), collapse(&clean(&definition)));
+    let (name, definition) = (one_line(&name), one_line(&definition));
     if name.is_empty() || name.chars().count() > LONGEST_NAME {
         return Err(format!(
             "the name of {id} must have 1 to {LONGEST_NAME} characters"

@@ -24,9 +24,15 @@ use serde_json::{Map, Value};
 use super::evidence::Rule;
 use super::letters::{explains_a_letter, leading_letter, names_more, own_sentence, unwrap};
 use super::options::Options;
-use super::phrases::{INSUFFICIENT, NO_OPTION, NOT_OFFERED, Pattern, REFUSAL, UNKNOWN, compile};
+use super::phrases::{INSUFFICIENT, NO_OPTION, Pattern, compile};
 use super::statements::Kind;
 use super::targets::{denial, denied_target};
+use lists::listed;
+use words::worded;
+pub(super) use words::{letter_in_brackets, several_texts};
+
+mod lists;
+mod words;
 
 /// What a text names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,11 +182,6 @@ static LEAD: Pattern = Pattern::new(|| {
         | (?:\u{7b54}\u{6848}|\u{9009}\u{9879}|\u{9078}\u{9805}|\u{9009}\u{62e9}|\u{9009}|\u{6b63}\u{89e3})\s*(?:\u{662f}|\u{4e3a}|\u{70ba}|\u{306f})?\s*:?\s*
         )",
     )
-});
-
-/// "B-D", "A to C".
-static LETTER_RANGE: Pattern = Pattern::new(|| {
-    compile(r"^([A-Za-z])\s*(?:-|\u{2013}|\u{2014}|~|\bto\b|\bthrough\b)\s*([A-Za-z])$")
 });
 
 /// Says that what was named is not the answer.
@@ -346,73 +347,6 @@ fn single(
     Read::by(Choice::NotOffered, Rule::LetterNotOffered)
 }
 
-/// Only letters, joined by separators: "A/B", "B, D", "A and C", "ABD", "B-D".
-fn listed(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Read> {
-    if bare.len() > 60 {
-        return None;
-    }
-    let range = LETTER_RANGE.get().and_then(|regex| regex.captures(bare));
-    let mut letters: Vec<char> = match range {
-        Some(ends) => ends
-            .iter()
-            .skip(1)
-            .filter_map(|end| Some(end?.as_str().chars().next()?.to_ascii_uppercase()))
-            .collect(),
-        None => joined_letters(bare).or_else(|| run_together(bare, options))?,
-    };
-    letters.sort_unstable();
-    letters.dedup();
-    match letters.as_slice() {
-        [] => None,
-        [one] if options.offers(*one) => {
-            notes.push("signs around the letter".into());
-            Some(Read::letter(*one, Rule::OneLetter))
-        }
-        [one] => {
-            notes.push(format!("{one} is not offered"));
-            Some(Read::by(Choice::NotOffered, Rule::LetterNotOffered))
-        }
-        many => {
-            let named: Vec<String> = many.iter().map(char::to_string).collect();
-            notes.push(format!("several options: {}", named.join(", ")));
-            Some(Read::by(Choice::Several, Rule::SeveralNamed))
-        }
-    }
-}
-
-/// The letters of a text that holds nothing else but signs and joining words.
-fn joined_letters(bare: &str) -> Option<Vec<char>> {
-    let inner = bare.as_bytes().windows(3);
-    let mut apostrophes = inner.filter(|of| of[1] == b'\'' && of[0] != b' ' && of[2] == b's');
-    if apostrophes.next().is_some() {
-        // "A's" names no option S.
-        return None;
-    }
-    let mut letters = Vec::new();
-    for part in
-        bare.split(|c: char| c.is_whitespace() || "/,;&+|.()[]\"'\u{3001}\u{ff0c}".contains(c))
-    {
-        match part.to_lowercase().as_str() {
-            "" | "and" | "or" | "both" | "either" | "option" | "options" | "und" | "oder" | "y"
-            | "et" | "ou" => continue,
-            _ => {}
-        }
-        let mut chars = part.chars();
-        match (chars.next(), chars.next()) {
-            (Some(c), None) if c.is_ascii_alphabetic() => letters.push(c.to_ascii_uppercase()),
-            _ => return None,
-        }
-    }
-    Some(letters)
-}
-
-/// "ABD": offered capital letters without separators, each once, in order.
-fn run_together(bare: &str, options: &Options<'_>) -> Option<Vec<char>> {
-    let letters: Vec<char> = bare.chars().collect();
-    let ordered = letters.windows(2).all(|pair| pair[0] < pair[1]);
-    (letters.len() > 1 && ordered && letters.iter().all(|&c| options.offers(c))).then_some(letters)
-}
-
 /// An initial with a full stop before a word in lower case.
 static INITIAL: Pattern = Pattern::new(|| compile(r"^([A-Z])\. ?([a-z][a-z-]{2,})\b"));
 
@@ -479,87 +413,6 @@ fn is_another_letter(letter: char, rest: &str, options: &Options<'_>) -> bool {
     let bare = unwrap(rest);
     let mut chars = bare.chars();
     matches!((chars.next(), chars.next()), (Some(c), None) if c.is_ascii_uppercase() && c != letter && options.offers(c))
-}
-
-/// Answers in words.
-fn worded(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Read> {
-    if UNKNOWN.is_match(bare) || INSUFFICIENT.is_match(bare) && bare.len() < 200 {
-        return Some(Read::by(Choice::Insufficient, Rule::InsufficientPhrase));
-    }
-    if NOT_OFFERED.is_match(bare) && bare.len() < 200 {
-        notes.push("none of the options".into());
-        return Some(Read::by(Choice::NotOffered, Rule::NoneOfThem));
-    }
-    let folded = bare.to_lowercase();
-    if folded == "all"
-        || [
-            "all of ",
-            "all the ",
-            "all options",
-            "all except ",
-            "all but ",
-        ]
-        .iter()
-        .any(|word| folded.starts_with(word))
-    {
-        notes.push("all options at once".into());
-        return Some(Read::by(Choice::Several, Rule::SeveralNamed));
-    }
-    if let Some(letter) = options.leading_word(bare) {
-        notes.push("a word and an explanation instead of the letter".into());
-        return Some(Read::letter(letter, Rule::OptionWord));
-    }
-    if bare.len() < 300 && several_texts(bare, options) {
-        notes.push("the texts of several options".into());
-        return Some(Read::by(Choice::Several, Rule::SeveralNamed));
-    }
-    if let Some(letter) = options.beginning(bare) {
-        if let Some(other) = letter_in_brackets(bare, options).filter(|other| *other != letter) {
-            notes.push(format!(
-                "the text of option {letter} with the letter {other}; the letter counts"
-            ));
-            return Some(Read::letter(other, Rule::LetterWithText));
-        }
-        notes.push("the option's text and an explanation instead of its letter".into());
-        return Some(Read::letter(letter, Rule::OptionTextFirst));
-    }
-    if let Some(letter) = letter_in_brackets(bare, options).filter(|_| bare.len() < 200) {
-        notes.push("the letter in brackets after a text".into());
-        return Some(Read::letter(letter, Rule::LetterWithText));
-    }
-    REFUSAL
-        .is_match(bare)
-        .then_some(Read::by(Choice::Refused, Rule::RefusalPhrase))
-}
-
-/// "(B)" or "(option B)".
-static BRACKETED: Pattern =
-    Pattern::new(|| compile(r"[(\[]\s*((?i:option|choice|answer|letter)\s+)?([A-Z])\s*[)\]]"));
-
-/// The one offered letter that stands in brackets; `None` where there are none or several. Without the
-/// word "option" the text must be like that option's: "hepatitis (B)" is no letter.
-pub(super) fn letter_in_brackets(text: &str, options: &Options<'_>) -> Option<char> {
-    let mut letters = BRACKETED.get()?.captures_iter(text).filter_map(|found| {
-        let letter = found.get(2)?.as_str().chars().next()?;
-        let sure = found.get(1).is_some() || options.shares_word(letter, text);
-        (options.offers(letter) && sure).then_some(letter)
-    });
-    let first = letters.next()?;
-    letters.all(|letter| letter == first).then_some(first)
-}
-
-/// Whether the text is a list of whole option texts.
-pub(super) fn several_texts(bare: &str, options: &Options<'_>) -> bool {
-    let unified = bare
-        .replace(" and/or ", "\u{1}")
-        .replace(" or ", "\u{1}")
-        .replace(" and ", "\u{1}");
-    let parts: Vec<Option<char>> = unified
-        .split(['\u{1}', ',', ';', '/', '\n'])
-        .filter(|part| !part.trim().is_empty())
-        .map(|part| options.by_text(part))
-        .collect();
-    parts.len() > 1 && parts.iter().all(Option::is_some) && parts.iter().any(|p| *p != parts[0])
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::domain::answer::objects;
-use crate::domain::text::{clean, collapse, document_key, short};
+use crate::domain::text::{clean, document_key, one_line, short};
 
 /// The most characters of a search topic.
 const LONGEST_TOPIC: usize = 200;
@@ -65,7 +65,7 @@ fn object(raw: &str, key: &str) -> Result<Map<String, Value>, String> {
 /// A text that must be there, cleaned and on one line.
 fn text(fields: &Map<String, Value>, key: &str) -> Result<String, String> {
     let text = match fields.get(key) {
-        Some(Value::String(text)) => collapse(&clean(text)),
+        Some(Value::String(text)) => one_line(text),
         Some(Value::Number(number)) => number.to_string(),
         Some(_) => return Err(format!("\"{key}\" is no text")),
         None => return Err(format!("the key \"{key}\" is missing")),
@@ -89,10 +89,7 @@ pub fn read_topics(raw: &str, most: usize) -> Result<Vec<String>, String> {
     let mut topics: Vec<String> = Vec::new();
     for item in items {
         let Value::String(topic) = item else { continue };
-        let topic: String = collapse(&clean(topic))
-            .chars()
-            .take(LONGEST_TOPIC)
-            .collect();
+        let topic: String = one_line(topic).chars().take(LONGEST_TOPIC).collect();
         let is_new = !topics
             .iter()
             .any(|other| document_key(other) == document_key(&topic));
@@ -150,7 +147,7 @@ fn other_edit(item: &Value) -> Result<(String, String), String> {
     let Some(Value::String(new)) = fields.get("new") else {
         return Err("an item of \"other_edits\" has no text \"new\"".to_owned());
     };
-    Ok((clean(old.trim()), collapse(&clean(new))))
+    Ok((clean(old.trim()), one_line(new)))
 }
 
 /// Whether a page is relevant, and its summary.

@@ -1,7 +1,8 @@
 //! Sweeps: asking a model every instance of a grid, into a run of the store.
 //!
 //! [`plan`] finds out what is to be asked and what the run holds already, [`drive`] asks it, [`summarise`]
-//! reads the run's figures back from the store. [`reuse`] takes over what was asked before. [`write_batch`] and [`read_batch`] go by the provider's files
+//! reads the run's figures back from the store. [`reuse`] takes over what was asked before. An [`Order`] is a sweep of
+//! several models and repeats. [`write_batch`] and [`read_batch`] go by the provider's files
 //! instead of by calls. A run belongs to one dataset, model and sampling unless the
 //! user says otherwise, and to one process at a time (see [`crate::data::store::RunLock`]).
 
@@ -20,6 +21,9 @@ use crate::model::{BackendKind, ChatModel, ChatRequest, Sampling};
 
 pub use batch::{BatchFile, BatchRead, read as read_batch, write as write_batch};
 pub use drive::{Control, Ended, Progress, Stopped, drive};
+pub use order::{
+    AskedModel, JudgeEstimate, Order, PartEnd, Step, ask_part, chosen_questions, estimate_judge,
+};
 pub use pace::Limits;
 pub use plan::{Plan, PlannedCondition, plan};
 pub use reuse::{Reused, reuse};
@@ -30,6 +34,7 @@ mod batch;
 mod drive;
 mod held;
 mod limiter;
+mod order;
 mod pace;
 mod plan;
 mod reuse;

@@ -283,7 +283,7 @@ fn quoted(message: &str) -> String {
 /// A text of a server as it may be shown: cleaned, without secrets, cut. In this order, so that neither
 /// a hidden character nor the cut leaves a part of a key behind.
 pub(crate) fn presentable(text: &str, redactor: &Redactor) -> String {
-    let clean = crate::domain::text::collapse(&crate::domain::text::clean(text));
+    let clean = crate::domain::text::one_line(text);
     let text = redactor.redact(&clean);
     match text.char_indices().nth(MOST_SHOWN) {
         Some((end, _)) => format!("{}…\"", text[..end].trim_end()),

@@ -9,6 +9,7 @@ mod entities;
 mod lines;
 mod map;
 mod markup;
+mod order;
 mod plain;
 mod pubmed;
 mod statpearls;
@@ -21,6 +22,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 pub use detect::{Found, find, natural};
+pub use order::newest_first;
 
 use crate::domain::text::short;
 use crate::retrieval::mapped::reason;

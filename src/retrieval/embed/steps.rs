@@ -14,10 +14,27 @@ use crate::retrieval::checkpoint::Checkpoint;
 use crate::retrieval::encoders::fingerprint;
 use crate::retrieval::sealed::{self, Hasher, Key};
 
-/// Records of a step on the processor: what a kill costs at most, some seconds to half a minute.
-const STEP_CPU: usize = 256;
-/// Records of a step on a GPU.
-const STEP_GPU: usize = 4096;
+/// How much goes through the encoder at a time, and is made durable then. Every step starts the tokenizer's threads
+/// anew and waits for the disk: bounded by the number of records alone, steps of short ones would do little else.
+#[derive(Debug, Clone, Copy)]
+struct StepSize {
+    /// Bytes of text; a longer record is a step of its own.
+    bytes: usize,
+    /// Records.
+    records: usize,
+}
+
+/// On the processor: some 256 abstracts, which take seconds to half a minute, what a kill costs at most.
+const STEP_CPU: StepSize = StepSize {
+    bytes: 384 << 10,
+    records: 4096,
+};
+
+/// On a GPU.
+const STEP_GPU: StepSize = StepSize {
+    bytes: 6 << 20,
+    records: 32_768,
+};
 
 /// The vectors of all records.
 #[derive(Debug)]
@@ -56,7 +73,10 @@ pub fn encode(
         Backend::Cpu => STEP_CPU,
         _ => STEP_GPU,
     };
-    let made_by = format!("{} {precision:?} {step}", backend.description);
+    let made_by = format!(
+        "{} {precision:?} {} {}",
+        backend.description, step.bytes, step.records
+    );
     let key = key_of(&fingerprint(encoder.info()), &made_by, records);
     let mut run = |positions: &[usize], tell: &mut dyn FnMut(usize) -> ControlFlow<()>| {
         let inputs: Vec<Input<'_>> = positions.iter().map(|&at| records[at]).collect();
@@ -108,7 +128,7 @@ struct Plan<'a> {
     /// Bytes of each record.
     lengths: &'a [usize],
     dim: usize,
-    step: usize,
+    step: StepSize,
 }
 
 impl Plan<'_> {
@@ -135,7 +155,10 @@ impl Plan<'_> {
         };
         let before = done.iter().filter(|done| **done).count();
         let mut finished = before;
-        for positions in self.order().chunks(self.step) {
+        let order = self.order();
+        let mut left = order.as_slice();
+        while let Some((positions, later)) = self.next_step(left) {
+            left = later;
             if positions.iter().all(|&at| done[at]) {
                 continue;
             }
@@ -169,6 +192,17 @@ impl Plan<'_> {
         let mut order: Vec<usize> = (0..self.lengths.len()).collect();
         order.sort_by_key(|&at| (std::cmp::Reverse(self.lengths[at]), at));
         order
+    }
+
+    /// The records of the next step and those behind it; `None` where none are left.
+    fn next_step<'a>(&self, left: &'a [usize]) -> Option<(&'a [usize], &'a [usize])> {
+        let mut bytes = 0usize;
+        let fits = |&&at: &&usize| {
+            bytes = bytes.saturating_add(self.lengths[at]);
+            bytes <= self.step.bytes
+        };
+        let count = left.iter().take(self.step.records).take_while(fits).count();
+        (!left.is_empty()).then(|| left.split_at(count.max(1)))
     }
 
     fn put(&self, data: &mut [f32], done: &mut [bool], positions: &[usize], vectors: &[f32]) {
@@ -219,12 +253,17 @@ mod tests {
 
     const LENGTHS: [usize; 10] = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3];
 
+    const SMALL: StepSize = StepSize {
+        bytes: 15,
+        records: 3,
+    };
+
     /// Encodes position p of a step as (p, how many records the step holds), and stops at so many records.
     fn run(place: &Path, stop_at: usize) -> (Result<Encoded, RetrievalError>, Vec<Vec<usize>>) {
         let plan = Plan {
             lengths: &LENGTHS,
             dim: 2,
-            step: 3,
+            step: SMALL,
         };
         let mut steps = Vec::new();
         let mut notes = Vec::new();
@@ -254,8 +293,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (whole, all) = run(&folder.path().join("whole"), 99);
         let whole = whole.unwrap();
-        assert_eq!((whole.before, all.len()), (0, 4));
-        assert_eq!(all[0], [5, 7, 4], "longest first");
+        assert_eq!(whole.before, 0);
+        // Longest first; 9 + 6 bytes, 5 + 5 + 4, three records, the rest.
+        let expected: [&[usize]; 4] = [&[5, 7], &[4, 8, 2], &[0, 9, 6], &[1, 3]];
+        assert_eq!(all, expected);
         for stop_at in 0..10 {
             let place = folder.path().join(stop_at.to_string());
             let (stopped, first) = run(&place, stop_at);
@@ -283,11 +324,31 @@ mod tests {
     }
 
     #[test]
+    fn steps_hold_every_record_once_whatever_their_length() {
+        let lengths = [0, 40, 3, 0, 0, 16, 0, 15, 1];
+        let plan = Plan {
+            lengths: &lengths,
+            dim: 1,
+            step: SMALL,
+        };
+        let order = plan.order();
+        let (mut left, mut steps) = (order.as_slice(), Vec::new());
+        while let Some((step, later)) = plan.next_step(left) {
+            steps.push(step.to_vec());
+            left = later;
+        }
+        // Longer than a step may be: alone.
+        assert_eq!(steps[..3], [vec![1], vec![5], vec![7]]);
+        assert!(steps.iter().all(|step| step.len() <= SMALL.records));
+        assert_eq!(steps.concat(), order);
+    }
+
+    #[test]
     fn broken_numbers_are_an_error() {
         let plan = Plan {
             lengths: &LENGTHS,
             dim: 2,
-            step: 3,
+            step: SMALL,
         };
         let message = plan.check(&[7], &[1.0, f32::NAN]).unwrap_err().to_string();
         assert!(message.contains("record 8"), "{message}");

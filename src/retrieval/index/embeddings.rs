@@ -19,7 +19,7 @@ use crate::retrieval::index::vectors::Rows;
 use crate::retrieval::index::{Input, file_id, stopped};
 use crate::retrieval::mapped::reason;
 use crate::retrieval::retriever::staged;
-use crate::retrieval::{Progress, RetrievalError, npy};
+use crate::retrieval::{DAMAGED, Progress, RetrievalError, npy};
 use crate::source;
 
 /// A bit per document that has its vector; only there while importing.
@@ -237,7 +237,7 @@ fn filled(folder: &Path, documents: usize, steps: u64) -> Result<Vec<u8>, Retrie
     match std::fs::read(&path) {
         Ok(filled) if filled.len() == bytes => Ok(filled),
         _ => Err(RetrievalError(format!(
-            "{} is damaged; remove the folder and build anew",
+            "{} has another length than was written; {DAMAGED}",
             path.display()
         ))),
     }

@@ -14,7 +14,7 @@ use crate::retrieval::index::stopped;
 use crate::retrieval::index::store::{self, Store, id_hash, write_ids};
 use crate::retrieval::index::vectors::{self, Rows};
 use crate::retrieval::retriever::staged;
-use crate::retrieval::{CorpusDocument, Progress, RetrievalError};
+use crate::retrieval::{CorpusDocument, DAMAGED, Progress, RetrievalError};
 
 /// How often what is copied is made durable.
 const SYNC: Duration = Duration::from_secs(5);
@@ -162,7 +162,7 @@ fn texts(
         let part = &parts[number % parts.len()];
         let text = part.store.get(number / parts.len()).ok_or_else(|| {
             RetrievalError(format!(
-                "document {} of {} can't be read: that index is damaged, build it again",
+                "document {} of {} can't be read; {DAMAGED}",
                 number / parts.len() + 1,
                 part.path.display()
             ))

@@ -20,7 +20,7 @@ use crate::retrieval::lexical::Lexical;
 use crate::retrieval::retriever::{FUSION_DEPTH, fuse, needs_encoder};
 use crate::retrieval::vector::Hnsw;
 use crate::retrieval::{
-    EncoderFolders, EncoderSummary, Found, Hit, IndexInfo, Method, RetrievalError, Search,
+    DAMAGED, EncoderFolders, EncoderSummary, Found, Hit, IndexInfo, Method, RetrievalError, Search,
     SearchTiming,
 };
 
@@ -311,11 +311,9 @@ impl IndexSet {
     }
 
     fn hit(&self, rank: usize, scored: &Scored) -> Result<Hit, RetrievalError> {
-        let text = self.document(scored.position).ok_or_else(|| {
-            RetrievalError(
-                "a found document can't be read: the index is damaged, build it again".into(),
-            )
-        })?;
+        let text = self
+            .document(scored.position)
+            .ok_or_else(|| self.unreadable(scored.position))?;
         Ok(Hit {
             position: scored.position,
             id: text.id.to_owned(),
@@ -324,6 +322,25 @@ impl IndexSet {
             score: scored.score,
             rank,
         })
+    }
+
+    /// What is said of a found document that can't be read.
+    fn unreadable(&self, mut position: usize) -> RetrievalError {
+        for folder in &self.folders {
+            match position.checked_sub(folder.store.len()) {
+                None => {
+                    return RetrievalError(format!(
+                        "document {} of the index {} can't be read; {DAMAGED}",
+                        position + 1,
+                        folder.path.display()
+                    ));
+                }
+                Some(rest) => position = rest,
+            }
+        }
+        RetrievalError(format!(
+            "a search found a document that the index doesn't hold; {DAMAGED}"
+        ))
     }
 
     fn notice(&self) -> Option<String> {

@@ -8,9 +8,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::plain::json_reason;
-use crate::retrieval::RetrievalError;
 use crate::retrieval::mapped::{beside, reason};
 use crate::retrieval::vector::GraphPrecision;
+use crate::retrieval::{DAMAGED, RetrievalError};
 
 /// Version of the layout of index folders; a newer one is refused.
 pub const SCHEMA: u32 = 1;
@@ -277,7 +277,7 @@ pub(super) fn read<T: DeserializeOwned>(
     };
     let broken = |error: serde_json::Error| {
         RetrievalError(format!(
-            "{}, line {}: {}; the index is damaged, build it again in another folder",
+            "{}, line {}: {}; {DAMAGED}",
             path.display(),
             error.line(),
             json_reason(&error)

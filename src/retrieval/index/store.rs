@@ -13,7 +13,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use crate::retrieval::mapped::Mapped;
-use crate::retrieval::{CorpusDocument, RetrievalError};
+use crate::retrieval::{CorpusDocument, DAMAGED, RetrievalError};
 
 /// All texts.
 pub(super) const DOCUMENTS: &str = "documents.bin";
@@ -63,7 +63,7 @@ impl Store {
             let map = Mapped::open(&path)?;
             match bytes {
                 Some(bytes) if map.bytes().len() != bytes => Err(RetrievalError(format!(
-                    "{} has {} bytes where {bytes} were expected: the index is damaged, build it again",
+                    "{} has {} bytes where {bytes} were expected; {DAMAGED}",
                     path.display(),
                     map.bytes().len()
                 ))),
@@ -206,7 +206,7 @@ pub(super) fn append_after(path: &Path, bytes: u64) -> io::Result<BufWriter<File
     let there = file.metadata()?.len();
     if there < bytes {
         return Err(io::Error::other(format!(
-            "{} has {there} bytes where {bytes} were written before: the folder is damaged, remove it and build anew",
+            "{} has {there} bytes where {bytes} were written before; {DAMAGED}",
             path.display()
         )));
     }
@@ -328,7 +328,7 @@ mod tests {
         let message = Store::open(folder.path(), 3, bytes)
             .unwrap_err()
             .to_string();
-        assert!(message.contains("build it again"), "{message}");
+        assert!(message.contains("build it anew"), "{message}");
         let path = folder.path().join(DOCUMENTS);
         for torn in ["at", "atextbmor"] {
             std::fs::write(&path, torn).unwrap();

@@ -243,7 +243,8 @@ fn built_from(home: &Path, files: &[(&str, &str)]) -> Result<(PathBuf, Built), R
     for (path, (_, text)) in paths.iter().zip(files) {
         std::fs::write(path, text).unwrap();
     }
-    let found = corpus::find(&paths, None)?;
+    let mut found = corpus::find(&paths, None)?;
+    corpus::newest_first(&mut found.files);
     let inputs: Vec<Input> = found.files.into_iter().map(Input::File).collect();
     let out = home.join(format!("index-{}", files[0].0));
     let built = build(&bm25_build(&out, &inputs, Shard::WHOLE), &mut go)?;
@@ -275,6 +276,14 @@ fn deleted_citations_are_left_out_where_the_newest_file_is_named_first() {
             "first",
             2,
             "before and stays",
+        ),
+        // PubMed's own names say which is newer.
+        (
+            [("pubmed26n0009.xml", &*old), ("pubmed26n0010.xml", &*new)],
+            vec!["1", "3"],
+            "revised",
+            2,
+            "is deleted by a file",
         ),
     ] {
         let home = tempfile::tempdir().unwrap();

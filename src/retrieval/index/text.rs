@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::retrieval::index::store::Store;
 use crate::retrieval::retriever::staged;
-use crate::retrieval::{Progress, RetrievalError, lexical};
+use crate::retrieval::{DAMAGED, Progress, RetrievalError, lexical};
 
 /// The folder of the BM25 index.
 pub(super) const FOLDER: &str = "bm25";
@@ -171,7 +171,7 @@ impl Jobs<'_> {
         })?;
         if let Some(position) = damaged {
             return Err(RetrievalError(format!(
-                "document {} of the store can't be read: the folder is damaged, remove it and build anew",
+                "document {} of the store can't be read; {DAMAGED}",
                 position + 1
             )));
         }

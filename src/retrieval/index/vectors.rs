@@ -17,7 +17,7 @@ use crate::retrieval::index::stopped;
 use crate::retrieval::index::store::Store;
 use crate::retrieval::retriever::{recall_sample, staged};
 use crate::retrieval::vector::{GraphPrecision, Hnsw, HnswOptions};
-use crate::retrieval::{Progress, RetrievalError, npy};
+use crate::retrieval::{DAMAGED, Progress, RetrievalError, npy};
 
 /// The vectors, row after row.
 pub(super) const VECTORS: &str = "vectors.npy";
@@ -192,7 +192,7 @@ fn one_step(
         .map(|&position| {
             let text = store.get(position).ok_or_else(|| {
                 RetrievalError(format!(
-                    "document {} of the store can't be read: the folder is damaged, remove it and build anew",
+                    "document {} of the store can't be read; {DAMAGED}",
                     position + 1
                 ))
             })?;
@@ -223,8 +223,7 @@ fn one_step(
 /// When the file is not there or not what it should be.
 pub(super) fn load(folder: &Path, rows: usize, dim: usize) -> Result<Vectors, RetrievalError> {
     let path = folder.join(VECTORS);
-    let damaged =
-        |why: String| RetrievalError(format!("{why}; the index is damaged, build it again"));
+    let damaged = |why: String| RetrievalError(format!("{why}; {DAMAGED}"));
     let vectors = npy::open(&path).map_err(|error| damaged(error.0))?;
     match (vectors.len(), vectors.dim()) == (rows, dim) {
         true => Ok(vectors),

@@ -17,11 +17,12 @@ use tantivy::directory::{
 use tantivy::indexer::merge_filtered_segments;
 use tantivy::{Index, ReloadPolicy, TantivyDocument, TantivyError};
 
-use crate::retrieval::RetrievalError;
+use crate::retrieval::guarded::guarded;
 use crate::retrieval::lexical::{
     Lexical, WRITER_MEMORY, analyser, broken, entry, schema, tokenizers,
 };
 use crate::retrieval::mapped::{as_the_mask_says, reason};
+use crate::retrieval::{DAMAGED, RetrievalError};
 
 /// Writes an index of documents (title and text) into a folder that is made or empty. `progress` gets the number
 /// of indexed documents and may cancel; what is there then is no index.
@@ -86,29 +87,29 @@ impl Lexical {
     /// When it is not there or damaged.
     pub fn open(folder: &Path) -> Result<Lexical, RetrievalError> {
         let analyser = analyser()?;
-        let failed = |error: TantivyError| why(folder, &error);
-        let directory = MmapDirectory::open(folder).map_err(|error| failed(error.into()))?;
-        let mut index = Index::open(ReadOnly(directory)).map_err(failed)?;
-        index.set_tokenizers(tokenizers(analyser.clone()));
         let (_, field) = schema();
-        let reader = index
-            .reader_builder()
-            .reload_policy(ReloadPolicy::Manual)
-            .try_into()
-            .map_err(failed)?;
+        let searcher = read(folder, || {
+            let mut index = Index::open(ReadOnly(MmapDirectory::open(folder)?))?;
+            index.set_tokenizers(tokenizers(analyser.clone()));
+            let reader = index
+                .reader_builder()
+                .reload_policy(ReloadPolicy::Manual)
+                .try_into()?;
+            Ok(reader.searcher())
+        })?;
         Ok(Lexical {
-            searcher: Some(reader.searcher()),
+            searcher: Some(searcher),
+            folder: Some(folder.to_path_buf()),
             analyser,
             field,
         })
     }
 }
 
-/// Why an index can't be opened, and what to do: what may not be read need not be built again.
+/// Why an index can't be read, and what to do: what may not be read need not be built again.
 fn why(folder: &Path, error: &TantivyError) -> RetrievalError {
     let named = |path: &Path| folder.join(path).display().to_string();
-    let damaged =
-        |what: String| RetrievalError(format!("{what}; the index is damaged, build it again"));
+    let damaged = |what: String| RetrievalError(format!("{what}; {DAMAGED}"));
     match error {
         TantivyError::OpenReadError(OpenReadError::FileDoesNotExist(path)) => {
             damaged(format!("{} is missing", named(path)))
@@ -134,13 +135,30 @@ fn why(folder: &Path, error: &TantivyError) -> RetrievalError {
         }
         TantivyError::OpenReadError(OpenReadError::IncompatibleIndex(_))
         | TantivyError::IncompatibleIndex(_) => RetrievalError(format!(
-            "the BM25 index {} was written by another version of this program, build it again",
+            "the BM25 index {} was written by another version of this program: remove the folder that it lies in and build the index anew by `medrgb index build`",
             folder.display()
         )),
-        _ => damaged(format!(
-            "a file of the BM25 index {} is cut off or changed",
-            folder.display()
-        )),
+        _ => changed(folder),
+    }
+}
+
+/// What is said where it can't be told which file it is.
+fn changed(folder: &Path) -> RetrievalError {
+    RetrievalError(format!(
+        "a file of the BM25 index {} is cut off or changed; {DAMAGED}",
+        folder.display()
+    ))
+}
+
+/// Reads an index of a folder by tantivy, which gives an error or panics where a file is not as it was written; both
+/// become one sentence.
+pub(super) fn read<T>(
+    folder: &Path,
+    work: impl FnOnce() -> tantivy::Result<T>,
+) -> Result<T, RetrievalError> {
+    match guarded(work) {
+        Some(done) => done.map_err(|error| why(folder, &error)),
+        None => Err(changed(folder)),
     }
 }
 
@@ -314,7 +332,7 @@ mod tests {
                     continue;
                 };
                 let message = error.to_string();
-                assert!(message.contains("build it again"), "{message}");
+                assert!(message.contains("build it anew"), "{message}");
                 for debug in ["Error", "Some(", "\\\"", "FileDoes", "{", "IoError"] {
                     assert!(!message.contains(debug), "{}: {message}", path.display());
                 }
@@ -335,11 +353,62 @@ mod tests {
         assert!(message.contains("is missing"), "{message}");
     }
 
+    /// Every file overwritten at many places: what is met only by a search is said as plainly as what is met when
+    /// the index is opened.
+    #[test]
+    fn damage_met_by_a_search_is_said_in_words() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("bm25");
+        let texts: Vec<String> = (0..400)
+            .map(|at| format!("heart failure {} trial {}", at % 7, at % 31))
+            .collect();
+        let entries = texts.iter().map(|text| ("heart", text.as_str()));
+        write_folder(&folder, entries, &mut go).unwrap();
+        let mut met = 0;
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let whole = std::fs::read(&path).unwrap();
+            let step = (whole.len() / 40).max(1);
+            for at in (0..whole.len()).step_by(step) {
+                for value in [0x00, 0x7f, 0xff] {
+                    let mut damaged = whole.clone();
+                    let end = (at + 9).min(whole.len());
+                    damaged[at..end].fill(value);
+                    // A new file: the old one may still be mapped.
+                    std::fs::remove_file(&path).unwrap();
+                    std::fs::write(&path, &damaged).unwrap();
+                    let searched = Lexical::open(&folder)
+                        .and_then(|index| index.search("heart trial 3 failure", 300));
+                    if let Err(error) = searched {
+                        let said = error.to_string();
+                        met += 1;
+                        assert!(
+                            said.contains("build it anew") || said.contains("build the index anew"),
+                            "{}: {said}",
+                            path.display()
+                        );
+                        for debug in ["Error", "Some(", "{", "called `", "unwrap"] {
+                            assert!(!said.contains(debug), "{}: {said}", path.display());
+                        }
+                    }
+                }
+            }
+            std::fs::remove_file(&path).unwrap();
+            std::fs::write(&path, &whole).unwrap();
+        }
+        assert!(met > 20, "only {met} damages were met");
+        let found = Lexical::open(&folder)
+            .unwrap()
+            .search("heart", 500)
+            .unwrap();
+        assert_eq!(found.len(), 400);
+    }
+
     #[test]
     fn what_is_no_index_is_said() {
         let home = tempfile::tempdir().unwrap();
         let message = Lexical::open(home.path()).unwrap_err().to_string();
-        assert!(message.contains("build it again"), "{message}");
+        assert!(message.contains("build it anew"), "{message}");
         let texts = std::iter::repeat_n(("", "x"), 1000);
         let stopped = write_folder(&home.path().join("a"), texts, &mut |_| {
             ControlFlow::Break(())

@@ -10,7 +10,7 @@ const DEFAULT_PORT: u16 = 19530;
 /// Bytes that Milvus allows in the name of a collection or a database.
 const LONGEST_NAME: usize = 255;
 /// Candidates of a search are at most that many.
-const LARGEST_EF: usize = 32_768;
+pub(super) const LARGEST_EF: usize = 32_768;
 
 const PLAIN: &str = "milvus://";
 const TLS: &str = "milvus+tls://";
@@ -31,7 +31,8 @@ pub struct Address {
     pub database: String,
     /// Collection.
     pub collection: String,
-    /// Candidates that a search of the graph looks at; `None` leaves the choice to the program.
+    /// Candidates that a search of the graph looks at; `None` leaves the choice to the program, which takes eight for
+    /// every hit and at least 256 (128 on disk).
     pub ef: Option<usize>,
 }
 

@@ -12,7 +12,7 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 
-use crate::domain::text::{clean, collapse};
+use crate::domain::text::one_line;
 use crate::retrieval::RetrievalError;
 use crate::retrieval::remote::address::{Address, TOKEN_VARIABLE, Token};
 use crate::retrieval::remote::wire;
@@ -380,7 +380,7 @@ fn causes(error: &(dyn std::error::Error + 'static)) -> String {
 /// A server's words on one line, cleaned and cut.
 fn said(text: &str) -> String {
     let head: String = text.chars().take(LONGEST_REASON).collect();
-    let line = collapse(&clean(&head));
+    let line = one_line(&head);
     if line.is_empty() {
         return "it gave no reason".into();
     }

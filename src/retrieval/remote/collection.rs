@@ -14,8 +14,6 @@ use crate::retrieval::remote::wire::{self, consistency};
 
 /// Hits of a search at most: Milvus's limit.
 pub const MOST_HITS: usize = 16_384;
-/// Candidates of a search of the graph where the address names none, at least.
-const EF: usize = 128;
 
 const COUNT: &str = "count(*)";
 const METRIC: &str = "IP";
@@ -343,7 +341,11 @@ impl Collection {
             return Ok(Vec::new());
         }
         // A graph can't look at fewer candidates than it is to give hits.
-        let ef = self.address.ef.unwrap_or(EF).max(k);
+        let ef = self
+            .address
+            .ef
+            .unwrap_or_else(|| record.index.candidates(k));
+        let ef = ef.max(k);
         let request = wire::Search {
             database: self.address.database.clone(),
             collection: self.address.collection.clone(),

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::text::short;
+use crate::retrieval::remote::address::LARGEST_EF;
 use crate::retrieval::remote::values::{pair, value_of};
 use crate::retrieval::remote::wire;
 use crate::retrieval::{EncoderSummary, RetrievalError};
@@ -160,6 +161,18 @@ impl IndexKind {
         }
     }
 
+    /// Candidates of a search for `k` hits where the address names none: eight for every hit, so that long lists are
+    /// as complete as short ones, and never so few that vectors of unequal lengths, the hardest for inner products,
+    /// are missed. The numbers stay within what Milvus takes: 32,768 for a graph in memory; on disk 200 for up to 20
+    /// hits and ten for every hit of more.
+    pub(super) fn candidates(self, k: usize) -> usize {
+        let least = match self {
+            IndexKind::Diskann => 128,
+            IndexKind::Hnsw { .. } | IndexKind::Flat => 256,
+        };
+        k.saturating_mul(8).clamp(least, LARGEST_EF).max(k)
+    }
+
     /// Milvus's parameters for a search that looks at `ef` candidates.
     pub(super) fn search_params(self, ef: usize) -> serde_json::Value {
         match self {
@@ -174,6 +187,23 @@ impl IndexKind {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
+
+    #[test]
+    fn candidates_grow_with_the_hits_within_the_limits_of_milvus() {
+        let memory = IndexKind::Hnsw {
+            m: 16,
+            ef_construction: 200,
+        };
+        let asked = |kind: IndexKind| [1, 10, 32, 33, 100, 16_384].map(|k| kind.candidates(k));
+        assert_eq!(asked(memory), [256, 256, 256, 264, 800, 32_768]);
+        assert_eq!(asked(IndexKind::Diskann), [128, 128, 256, 264, 800, 32_768]);
+        for k in 1..=16_384 {
+            let disk = IndexKind::Diskann.candidates(k);
+            let most = if k > 20 { 10 * k } else { 200 };
+            assert!((k..=most).contains(&disk), "{k}: {disk}");
+            assert!((k..=LARGEST_EF).contains(&memory.candidates(k)), "{k}");
+        }
+    }
 
     fn encoder(hash: &str, dim: usize) -> EncoderSummary {
         EncoderSummary {

@@ -82,7 +82,8 @@ impl Graph {
         check_head(bytes, nodes)?;
         let mut index = new_index(options)?;
         reserve(&index, nodes, threads)?;
-        (index.load_from_buffer(bytes)).map_err(|error| broken("loading a saved graph", error))?;
+        (index.load_from_buffer(bytes))
+            .map_err(|_| RetrievalError("the saved graph is damaged".into()))?;
         reserve(&index, capacity, threads)?;
         finish(&mut index, &codes, nodes, options)?;
         Ok(Graph::new(index, codes, None))
@@ -103,7 +104,7 @@ impl Graph {
         // SAFETY: the index keeps pointers into `bytes`, which `file` keeps mapped; the graph holds both and
         // drops the index first.
         unsafe { index.view_from_buffer(bytes) }
-            .map_err(|error| broken("opening a saved graph", error))?;
+            .map_err(|_| RetrievalError("the saved graph is damaged".into()))?;
         finish(&mut index, &codes, nodes, options)?;
         Ok(Graph::new(index, codes, Some(file)))
     }
@@ -216,7 +217,7 @@ fn another_graph(got: usize, wanted: usize) -> RetrievalError {
 
 fn check_head(bytes: &[u8], nodes: usize) -> Result<(), RetrievalError> {
     let head = Index::metadata_from_buffer(bytes)
-        .map_err(|error| broken("reading a saved graph", error))?;
+        .map_err(|_| RetrievalError("the head of the saved graph is damaged".into()))?;
     let ours = head.metric == MetricKind::IP
         && head.quantization == ScalarKind::I8
         && head.dimensions == ID as u64;

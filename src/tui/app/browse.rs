@@ -11,7 +11,7 @@ use crate::domain::annotation::Book;
 use crate::tui::app::Ticket;
 use crate::tui::app::facet::{Case, FacetKind, Facets, case_of, without_reply};
 use crate::tui::app::input::Input;
-use crate::tui::app::reply::Verdict;
+use crate::tui::app::reply::{LastReply, Verdict};
 use crate::tui::widgets::line::one_line;
 
 /// A question as the list shows it.
@@ -66,7 +66,7 @@ pub struct Browse {
     /// Whether keys go to the filter.
     pub typing: bool,
     /// Last stored outcome per question id; with a run, its last outcome there.
-    pub outcomes: HashMap<String, Verdict>,
+    pub outcomes: HashMap<String, LastReply>,
     /// The run whose outcomes are shown; `None`: the newest of all runs.
     pub run: Option<String>,
     /// What the list is narrowed to.
@@ -121,7 +121,7 @@ impl Browse {
         }
         if self.run.is_some() {
             let newest = |briefs: &Vec<&Brief>| {
-                Verdict::newest(briefs.iter().rev().map(|brief| Verdict::of_brief(brief)))
+                LastReply::of(briefs.iter().rev().map(|brief| Verdict::of_brief(brief)))
             };
             let outcomes = of_question
                 .iter()

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::domain::text::{clean, collapse};
+use crate::domain::text::{clean, one_line};
 
 /// A line of typed text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,7 +20,7 @@ impl Input {
     /// A line with this text, the cursor at its end.
     pub fn new(text: &str) -> Input {
         let mut input = Input::default();
-        input.paste(&collapse(&clean(text)));
+        input.paste(&one_line(text));
         input
     }
 

@@ -1,21 +1,27 @@
 //! The form in which a sweep is planned, and what it asks for.
 
-use crate::data::dataset::Dataset;
-use crate::domain::context::{Condition, Mode, Scenario, SourceFilter};
-use crate::domain::cost::Cost;
-use crate::domain::plan::{Conditions, Grid};
-use crate::domain::probe::PROBES;
-use crate::domain::report::PAPER;
-use crate::domain::text::{clean, collapse};
+use crate::domain::context::{Mode, Scenario, SourceFilter};
+use crate::domain::plan::Grid;
+use crate::domain::run;
+use crate::domain::text::{one_line, short};
 use crate::tui::app::input::Input;
+
+mod estimate;
+mod request;
+
+pub use estimate::{Estimate, EstimatedCondition, JudgePlan, TimeEstimate};
+pub use request::SweepRequest;
 
 /// What stands in a field that takes the paper's values.
 pub const AS_PAPER: &str = "paper";
 
-/// What stands in the limit that takes every question.
+/// What stands in a field that takes every question.
 pub const ALL: &str = "all";
 
-/// The fields of the form, in screen order.
+/// What stands in the field of a judge that is not asked.
+pub const NONE: &str = "none";
+
+/// The fields of the form, in the order in which they are gone through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
     /// Whether this test is asked.
@@ -24,25 +30,40 @@ pub enum Field {
     Docs,
     /// Per cent of signal.
     P,
-    /// Which model.
+    /// Seeds of the draws.
+    Seeds,
+    /// How often every instance is asked.
+    Repeats,
+    /// Which models.
     Model,
-    /// How many questions.
+    /// Which model judges the sub-answers.
+    Judge,
+    /// How many questions, the first ones.
     Limit,
+    /// How many of these are drawn.
+    Sample,
+    /// Whether replies to the same requests are taken over.
+    Reuse,
     /// The run's name.
     Run,
 }
 
 impl Field {
     /// All of them.
-    pub const ALL: [Field; 9] = [
+    pub const ALL: [Field; 14] = [
         Field::Test(Scenario::Standard),
         Field::Test(Scenario::Sufficiency),
         Field::Test(Scenario::Integration),
         Field::Test(Scenario::Robustness),
         Field::Docs,
         Field::P,
+        Field::Seeds,
+        Field::Repeats,
         Field::Model,
+        Field::Judge,
         Field::Limit,
+        Field::Sample,
+        Field::Reuse,
         Field::Run,
     ];
 
@@ -58,11 +79,31 @@ impl Field {
                 "p",
                 "per cent of signal (robustness: original) documents; \"paper\" takes 0 to 100 by 20",
             ),
+            Field::Seeds => (
+                "seeds",
+                "seeds of the draws, with commas between them: every context is drawn anew for each",
+            ),
+            Field::Repeats => (
+                "repeats",
+                "how often every instance is asked, 1 to 100: repeats count the sampler's seed up",
+            ),
             Field::Model => (
                 "model",
-                "a name of your configuration, openai:NAME, embedded or embedded:FILE.gguf",
+                "a name of your configuration, openai:NAME, embedded or embedded:FILE.gguf; several with commas between them",
+            ),
+            Field::Judge => (
+                "judge",
+                "the model that judges the sub-answers after the sweep, or \"none\"",
             ),
             Field::Limit => ("limit", "the first so many questions, or \"all\""),
+            Field::Sample => (
+                "sample",
+                "so many of these, drawn so that each set and each right answer has its share, or \"all\"",
+            ),
+            Field::Reuse => (
+                "reuse",
+                "finished replies to the same requests are taken over from any run",
+            ),
             Field::Run => (
                 "run",
                 "name under which replies are stored; a name that is there goes on where it stopped",
@@ -70,12 +111,21 @@ impl Field {
         }
     }
 
+    /// Whether it is on or off and holds no text.
+    pub fn is_switch(self) -> bool {
+        matches!(self, Field::Test(_) | Field::Reuse)
+    }
+
     /// Values that stepping goes through; none for free text.
     fn presets(self) -> &'static [&'static str] {
         match self {
             Field::Docs => &[AS_PAPER, "5", "10", "20", "0,5"],
             Field::P => &[AS_PAPER, "0,20,40,60,80,100", "0,50,100", "20,60,100", "60"],
-            Field::Limit => &[ALL, "1", "2", "4", "8", "16", "32", "100", "500"],
+            Field::Seeds => &["0", "0,1", "0,1,2", "0,1,2,3,4"],
+            Field::Repeats => &["1", "2", "3", "5", "10"],
+            Field::Limit | Field::Sample => {
+                &[ALL, "1", "2", "4", "8", "16", "32", "100", "200", "500"]
+            }
             _ => &[],
         }
     }
@@ -90,13 +140,23 @@ pub struct Form {
     pub docs: Input,
     /// Per cent of signal.
     pub p: Input,
-    /// The model's name.
+    /// Seeds of the draws.
+    pub seeds: Input,
+    /// How often every instance is asked.
+    pub repeats: Input,
+    /// The models' names.
     pub model: Input,
+    /// The judge's name.
+    pub judge: Input,
     /// How many questions.
     pub limit: Input,
+    /// How many of these are drawn.
+    pub sample: Input,
+    /// Whether replies are taken over.
+    pub reuse: bool,
     /// The run's name.
     pub run: Input,
-    /// Whether the user named the run; until then its name follows dataset and model.
+    /// Whether the user named the run; until then its name follows dataset and models.
     pub named: bool,
     /// Which of [`Field::ALL`] is chosen.
     pub selected: usize,
@@ -110,8 +170,13 @@ impl Default for Form {
             tests: [true; 4],
             docs: Input::new(AS_PAPER),
             p: Input::new(AS_PAPER),
+            seeds: Input::new("0"),
+            repeats: Input::new("1"),
             model: Input::default(),
+            judge: Input::new(NONE),
             limit: Input::new(ALL),
+            sample: Input::new(ALL),
+            reuse: false,
             run: Input::default(),
             named: false,
             selected: 0,
@@ -126,14 +191,18 @@ impl Form {
         Field::ALL[self.selected.min(Field::ALL.len() - 1)]
     }
 
-    /// The text of a field; `None` for the tests.
+    /// The text of a field; `None` for a switch.
     pub fn text(&self, field: Field) -> Option<&Input> {
         match field {
-            Field::Test(_) => None,
+            Field::Test(_) | Field::Reuse => None,
             Field::Docs => Some(&self.docs),
             Field::P => Some(&self.p),
+            Field::Seeds => Some(&self.seeds),
+            Field::Repeats => Some(&self.repeats),
             Field::Model => Some(&self.model),
+            Field::Judge => Some(&self.judge),
             Field::Limit => Some(&self.limit),
+            Field::Sample => Some(&self.sample),
             Field::Run => Some(&self.run),
         }
     }
@@ -141,41 +210,57 @@ impl Form {
     /// As [`Form::text`], to change it.
     pub fn text_mut(&mut self, field: Field) -> Option<&mut Input> {
         match field {
-            Field::Test(_) => None,
+            Field::Test(_) | Field::Reuse => None,
             Field::Docs => Some(&mut self.docs),
             Field::P => Some(&mut self.p),
+            Field::Seeds => Some(&mut self.seeds),
+            Field::Repeats => Some(&mut self.repeats),
             Field::Model => Some(&mut self.model),
+            Field::Judge => Some(&mut self.judge),
             Field::Limit => Some(&mut self.limit),
+            Field::Sample => Some(&mut self.sample),
             Field::Run => Some(&mut self.run),
         }
     }
 
-    /// Whether a test is asked.
-    pub fn has(&self, scenario: Scenario) -> bool {
-        let at = Scenario::ALL.iter().position(|&known| known == scenario);
-        at.and_then(|at| self.tests.get(at))
-            .copied()
-            .unwrap_or(false)
-    }
-
-    /// Turns a test on or off.
-    pub fn toggle(&mut self, scenario: Scenario) {
-        let at = Scenario::ALL.iter().position(|&known| known == scenario);
-        if let Some(is) = at.and_then(|at| self.tests.get_mut(at)) {
-            *is = !*is;
+    /// Whether a switch is on.
+    pub fn is_on(&self, field: Field) -> bool {
+        match field {
+            Field::Test(scenario) => {
+                let at = Scenario::ALL.iter().position(|&known| known == scenario);
+                at.and_then(|at| self.tests.get(at)).copied() == Some(true)
+            }
+            Field::Reuse => self.reuse,
+            _ => false,
         }
     }
 
-    /// Sets the chosen field to the next or previous of its usual values; `models` are those of the model field.
-    /// False where it has none.
+    /// Turns a switch on or off.
+    pub fn toggle(&mut self, field: Field) {
+        match field {
+            Field::Test(scenario) => {
+                let at = Scenario::ALL.iter().position(|&known| known == scenario);
+                if let Some(is) = at.and_then(|at| self.tests.get_mut(at)) {
+                    *is = !*is;
+                }
+            }
+            Field::Reuse => self.reuse = !self.reuse,
+            _ => {}
+        }
+    }
+
+    /// Sets the chosen field to the next or previous of its usual values; `models` are those of the fields that name
+    /// one. False where it has none.
     pub fn step(&mut self, forward: bool, models: &[String]) -> bool {
         let field = self.field();
-        if let Field::Test(scenario) = field {
-            self.toggle(scenario);
+        if field.is_switch() {
+            self.toggle(field);
             return true;
         }
+        let names = || models.iter().map(String::as_str);
         let values: Vec<&str> = match field {
-            Field::Model => models.iter().map(String::as_str).collect(),
+            Field::Model => names().collect(),
+            Field::Judge => [NONE].into_iter().chain(names()).collect(),
             _ => field.presets().to_vec(),
         };
         let Some(input) = self.text_mut(field) else {
@@ -195,12 +280,23 @@ impl Form {
         true
     }
 
-    /// Names the run after dataset and model, as the command does, unless the user named it.
+    /// Names the run after dataset and models, as the command does, unless the user named it.
     pub fn name_run(&mut self, dataset: &str) {
         if !self.named {
-            let model = self.model.text().trim();
-            self.run = Input::new(&format!("{dataset}-{model}"));
+            let models = self.models().join("+");
+            self.run = Input::new(&format!("{dataset}-{models}"));
         }
+    }
+
+    /// The models' names, each once.
+    fn models(&self) -> Vec<String> {
+        let mut models: Vec<String> = Vec::new();
+        for name in self.model.text().split(',').map(one_line) {
+            if !name.is_empty() && !models.contains(&name) {
+                models.push(name);
+            }
+        }
+        models
     }
 
     /// What the form asks for.
@@ -209,15 +305,20 @@ impl Form {
     /// One sentence that names the field.
     pub fn request(&self) -> Result<SweepRequest, String> {
         let tests = Scenario::ALL.iter().zip(self.tests);
+        let whole = "whole numbers such as 5,20";
         let grid = Grid {
             scenarios: tests.filter(|(_, is)| *is).map(|(test, _)| *test).collect(),
-            docs: list(Field::Docs, self.docs.text(), "whole numbers such as 5,20")?,
-            p: list(
+            docs: paper_or(Field::Docs, self.docs.text(), whole)?,
+            p: paper_or(
                 Field::P,
                 self.p.text(),
                 "numbers from 0 to 100 such as 0,50,100",
             )?,
-            seeds: vec![0],
+            seeds: list(
+                Field::Seeds,
+                self.seeds.text(),
+                "whole numbers such as 0,1,2",
+            )?,
             mode: Mode::default(),
             source: SourceFilter::default(),
         };
@@ -225,41 +326,54 @@ impl Form {
             return Err("no test is chosen: turn at least one of the four on".into());
         }
         let conditions = grid.conditions().map_err(|why| why.to_string())?;
-        let model = collapse(&clean(self.model.text()));
-        if model.is_empty() {
+        let models = self.models();
+        if models.is_empty() {
             return Err("model: a name is expected, such as embedded or openai:NAME".into());
         }
-        let limit = match self.limit.text().trim() {
-            "" | ALL => None,
-            text => match text.parse::<usize>() {
-                Ok(limit @ 1..) => Some(limit),
-                _ => {
-                    return Err(format!(
-                        "limit: \"{}\" is neither a whole number from 1 nor \"all\"",
-                        crate::domain::text::short(text)
-                    ));
-                }
+        Ok(SweepRequest {
+            grid,
+            conditions,
+            models,
+            repeats: self.times()?,
+            limit: all_or(Field::Limit, self.limit.text())?,
+            sample: all_or(Field::Sample, self.sample.text())?,
+            judge: match one_line(self.judge.text()) {
+                name if name.is_empty() || name == NONE => None,
+                name => Some(name),
             },
-        };
-        let run = collapse(&clean(self.run.text()));
-        match run.as_str() {
-            "" => Err("run: a name is expected".into()),
-            PAPER | PROBES => Err(format!(
-                "run: the name \"{run}\" is taken by the program; choose another"
+            reuse: self.reuse,
+            run: run::named(self.run.text()).map_err(|why| format!("run: {why}"))?,
+        })
+    }
+
+    fn times(&self) -> Result<u8, String> {
+        match self.repeats.text().trim().parse::<u8>() {
+            Ok(repeats @ 1..=100) => Ok(repeats),
+            _ => Err(format!(
+                "repeats: \"{}\" is no whole number from 1 to 100",
+                short(self.repeats.text())
             )),
-            _ => Ok(SweepRequest {
-                grid,
-                conditions,
-                model,
-                limit,
-                run,
-            }),
         }
     }
 }
 
+/// Reads a number of questions; `None` takes all.
+fn all_or(field: Field, text: &str) -> Result<Option<usize>, String> {
+    match text.trim() {
+        "" | ALL => Ok(None),
+        text => match text.parse::<usize>() {
+            Ok(number @ 1..) => Ok(Some(number)),
+            _ => Err(format!(
+                "{}: \"{}\" is neither a whole number from 1 nor \"{ALL}\"",
+                field.words().0,
+                short(text)
+            )),
+        },
+    }
+}
+
 /// Reads numbers with commas between them; `None` takes the paper's.
-fn list<T: std::str::FromStr>(
+fn paper_or<T: std::str::FromStr>(
     field: Field,
     text: &str,
     expected: &str,
@@ -268,156 +382,29 @@ fn list<T: std::str::FromStr>(
     if text.is_empty() || text == AS_PAPER {
         return Ok(None);
     }
+    let expected = format!("{expected}, or \"{AS_PAPER}\"");
+    list(field, text, &expected).map(Some)
+}
+
+/// Reads numbers with commas between them.
+fn list<T: std::str::FromStr>(field: Field, text: &str, expected: &str) -> Result<Vec<T>, String> {
     let numbers = text.split(',').map(|part| {
         part.trim().parse::<T>().map_err(|_| {
             format!(
-                "{}: \"{}\" is not as expected: {expected}, or \"{AS_PAPER}\"",
+                "{}: \"{}\" is not as expected: {expected}",
                 field.words().0,
-                crate::domain::text::short(part.trim())
+                short(part.trim())
             )
         })
     });
-    numbers.collect::<Result<Vec<T>, String>>().map(Some)
-}
-
-/// A sweep as it was asked for.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SweepRequest {
-    /// The grid.
-    pub grid: Grid,
-    /// Its conditions.
-    pub conditions: Conditions,
-    /// The model's name.
-    pub model: String,
-    /// Only the first so many questions.
-    pub limit: Option<usize>,
-    /// The run's name.
-    pub run: String,
-}
-
-impl SweepRequest {
-    /// Instances at most, before anything is composed.
-    pub fn most_calls(&self, dataset: &Dataset) -> (usize, usize, usize) {
-        let questions = dataset
-            .questions
-            .len()
-            .min(self.limit.unwrap_or(usize::MAX));
-        let conditions = self.conditions.kept.len();
-        (conditions, questions, conditions * questions)
-    }
-
-    /// The command that goes on with the sweep; `more` are flags of the model.
-    pub fn command(&self, dataset: &Dataset, more: &[String]) -> String {
-        let joined = |numbers: Vec<String>| numbers.join(",");
-        let mut words = vec!["medrgb".to_owned(), "sweep".to_owned()];
-        let mut flag = |name: &str, value: String| {
-            words.push(name.to_owned());
-            words.push(quoted(&value));
-        };
-        if !dataset.path.as_os_str().is_empty() {
-            flag("--dataset", dataset.path.display().to_string());
-        }
-        if self.grid.scenarios.len() < Scenario::ALL.len() {
-            let names = self.grid.scenarios.iter().map(|one| one.name().to_owned());
-            flag("--scenario", joined(names.collect()));
-        }
-        if let Some(docs) = &self.grid.docs {
-            flag(
-                "--docs",
-                joined(docs.iter().map(usize::to_string).collect()),
-            );
-        }
-        if let Some(p) = &self.grid.p {
-            flag("--p", joined(p.iter().map(f64::to_string).collect()));
-        }
-        if let Some(limit) = self.limit {
-            flag("--limit", limit.to_string());
-        }
-        flag("--model", self.model.clone());
-        flag("--run", self.run.clone());
-        words.extend(more.iter().map(|word| quoted(word)));
-        clean(&words.join(" "))
-    }
-}
-
-/// A word as a shell takes it.
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@%".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
-}
-
-/// What a sweep will ask.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Estimate {
-    /// The model's own name.
-    pub model: String,
-    /// A caution about it.
-    pub caution: Option<String>,
-    /// Questions looked at.
-    pub questions: usize,
-    /// The conditions.
-    pub conditions: Vec<EstimatedCondition>,
-    /// Instances that can be asked.
-    pub instances: usize,
-    /// Instances that the run holds a reply to.
-    pub done: usize,
-    /// Calls.
-    pub to_ask: usize,
-    /// Predicted prompt tokens of the calls.
-    pub tokens: u64,
-    /// Most tokens of a reply.
-    pub max_tokens: u32,
-    /// The most calls at a time.
-    pub concurrency: usize,
-    /// What the calls are predicted to cost.
-    pub cost: Cost,
-    /// Dollars per million prompt and reply tokens.
-    pub prices: (Option<f64>, Option<f64>),
-    /// What earlier replies say about the time.
-    pub time: Option<TimeEstimate>,
-    /// What should be known before anything runs.
-    pub notes: Vec<String>,
-}
-
-/// How long the calls will take by earlier replies of the model.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TimeEstimate {
-    /// Mean seconds of a reply.
-    pub per_reply: f64,
-    /// Replies that this is taken from.
-    pub replies: usize,
-    /// Seconds for all calls, that many at a time.
-    pub seconds: f64,
-}
-
-/// What a sweep will ask under one condition.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EstimatedCondition {
-    /// Which.
-    pub condition: Condition,
-    /// Instances that can be asked.
-    pub instances: usize,
-    /// Questions that have nothing to compose from.
-    pub without: usize,
-    /// Instances with fewer documents than asked for.
-    pub short: usize,
-    /// Instances that do not fit the model's window.
-    pub overflow: usize,
-    /// Instances that the run holds a reply to.
-    pub done: usize,
-    /// Calls.
-    pub to_ask: usize,
-    /// Predicted prompt tokens of the calls.
-    pub tokens: u64,
+    numbers.collect()
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::data::dataset::Dataset;
 
     fn form(model: &str, run: &str) -> Form {
         Form {
@@ -431,7 +418,12 @@ mod tests {
     fn the_form_asks_for_the_papers_grid_unless_told_otherwise() {
         let request = form("m", "r").request().unwrap();
         assert_eq!(request.conditions.kept.len(), 37);
-        assert_eq!((request.limit, request.grid.docs), (None, None));
+        assert_eq!((request.limit, &request.grid.docs), (None, &None));
+        assert_eq!(
+            (request.sample, &request.judge, request.reuse),
+            (None, &None, false)
+        );
+        assert_eq!((request.repeats, &request.grid.seeds[..]), (1, &[0][..]));
         let mut small = form("m", "r");
         small.tests = [false, true, false, false];
         small.docs = Input::new("5");
@@ -448,6 +440,29 @@ mod tests {
     }
 
     #[test]
+    fn everything_else_of_a_sweep_is_asked_for_by_its_flag() {
+        let mut full = form("a, b,a", "r");
+        full.seeds = Input::new("0, 7");
+        full.repeats = Input::new("3");
+        full.sample = Input::new("40");
+        full.judge = Input::new("openai:j");
+        full.reuse = true;
+        let request = full.request().unwrap();
+        assert_eq!(request.models, ["a", "b"]);
+        assert_eq!(request.conditions.kept.len(), 2 * 37);
+        let dataset = Dataset::default();
+        let flags = ["--base-url".into(), "http://h:1/v1".into()];
+        assert_eq!(
+            request.command(&dataset, &flags),
+            "medrgb sweep --seeds 0,7 --sample 40 --model a,b --repeats 3 --judge openai:j --run r --reuse --base-url http://h:1/v1 --judge-base-url http://h:1/v1"
+        );
+        let factors = request.factors(&dataset);
+        assert_eq!((factors.models, factors.repeats), (2, 3));
+        full.name_run("set");
+        assert_eq!(full.run.text(), "set-a+b");
+    }
+
+    #[test]
     fn mistakes_name_their_field() {
         let wrong = |change: fn(&mut Form)| {
             let mut form = form("m", "r");
@@ -461,8 +476,17 @@ mod tests {
             (wrong(|form| form.limit = Input::new("0")), "limit: \"0\""),
             (
                 wrong(|form| form.run = Input::new("probe")),
-                "run: the name",
+                "run: this name",
             ),
+            (
+                wrong(|form| form.seeds = Input::new("0;1")),
+                "seeds: \"0;1\"",
+            ),
+            (
+                wrong(|form| form.repeats = Input::new("101")),
+                "repeats: \"101\"",
+            ),
+            (wrong(|form| form.sample = Input::new("x")), "sample: \"x\""),
             (wrong(|form| form.model = Input::new(" ")), "model: "),
             (wrong(|form| form.tests = [false; 4]), "no test"),
         ] {
@@ -473,16 +497,24 @@ mod tests {
     #[test]
     fn fields_step_through_their_usual_values() {
         let mut form = form("b", "r");
-        form.selected = 7;
+        form.selected = 10;
         assert_eq!(form.field(), Field::Limit);
         form.step(true, &[]);
         assert_eq!(form.limit.text(), "1");
         form.step(false, &[]);
         form.step(false, &[]);
         assert_eq!(form.limit.text(), "500");
-        form.selected = 6;
+        form.selected = 8;
         assert!(!form.step(true, &[]));
         form.step(true, &["a".into(), "b".into()]);
         assert_eq!(form.model.text(), "a");
+        form.selected = 9;
+        form.step(true, &["a".into()]);
+        assert_eq!(form.judge.text(), "a");
+        form.step(true, &["a".into()]);
+        assert_eq!(form.judge.text(), NONE);
+        form.selected = 12;
+        form.step(true, &[]);
+        assert!(form.is_on(Field::Reuse));
     }
 }

@@ -67,18 +67,6 @@ impl Verdict {
         self != Verdict::Unavailable
     }
 
-    /// The verdict to show of several tries, newest first: that of the newest which counts, else of the newest.
-    pub fn newest(tries: impl Iterator<Item = Verdict>) -> Option<Verdict> {
-        let mut newest = None;
-        for verdict in tries {
-            if verdict.counts() {
-                return Some(verdict);
-            }
-            newest.get_or_insert(verdict);
-        }
-        newest
-    }
-
     /// Mark and word.
     pub fn words(self) -> (&'static str, &'static str) {
         match self {
@@ -87,6 +75,47 @@ impl Verdict {
             Verdict::Insufficient => ("–", "insufficient"),
             Verdict::Unreadable => ("?", "unreadable"),
             Verdict::Unavailable => ("!", "unavailable"),
+        }
+    }
+}
+
+/// What a list says of the tries at a question: one that was stopped does not hide an earlier answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LastReply {
+    /// The verdict on the newest try which counts, else on the newest.
+    pub verdict: Verdict,
+    /// Whether a later try was stopped or gave no reply.
+    pub later_try: bool,
+}
+
+impl LastReply {
+    /// Of several tries, newest first.
+    pub fn of(tries: impl Iterator<Item = Verdict>) -> Option<LastReply> {
+        let mut newest = None;
+        for verdict in tries {
+            if verdict.counts() {
+                let later_try = newest.is_some();
+                return Some(LastReply { verdict, later_try });
+            }
+            newest.get_or_insert(verdict);
+        }
+        newest.map(|verdict| LastReply {
+            verdict,
+            later_try: false,
+        })
+    }
+
+    /// After one more try.
+    pub fn after(earlier: Option<LastReply>, verdict: Verdict) -> LastReply {
+        match earlier {
+            Some(last) if last.verdict.counts() && !verdict.counts() => LastReply {
+                later_try: true,
+                ..last
+            },
+            _ => LastReply {
+                verdict,
+                later_try: false,
+            },
         }
     }
 }
@@ -456,6 +485,28 @@ impl Replies {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_try_that_gave_nothing_hides_no_reply_but_is_marked() {
+        let last = |verdict, later_try| LastReply { verdict, later_try };
+        let of = |tries: &[Verdict]| LastReply::of(tries.iter().copied());
+        let (right, wrong, none) = (Verdict::Right, Verdict::Wrong, Verdict::Unavailable);
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[none, none]), Some(last(none, false)));
+        assert_eq!(of(&[none, right, wrong]), Some(last(right, true)));
+        assert_eq!(of(&[wrong, none, right]), Some(last(wrong, false)));
+        // One try after the other gives the same.
+        for tries in [
+            vec![none, none],
+            vec![none, right, wrong],
+            vec![wrong, none, right],
+        ] {
+            let one_by_one = tries.iter().rev().fold(None, |earlier, &verdict| {
+                Some(LastReply::after(earlier, verdict))
+            });
+            assert_eq!(one_by_one, of(&tries), "{tries:?}");
+        }
+    }
 
     #[test]
     fn labels_are_counted_as_whole_words() {

@@ -45,6 +45,8 @@ pub struct SweepProgress {
     pub prompt_tokens: u64,
     /// Reply tokens as the backend reports them.
     pub completion_tokens: u64,
+    /// What these cost in dollars; `None` where a price is not known.
+    pub dollars: Option<f64>,
     /// Calls under way.
     pub in_flight: usize,
     /// How many there may be now.
@@ -54,7 +56,7 @@ pub struct SweepProgress {
 }
 
 /// How a sweep ended.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct SweepEnd {
     /// The last progress.
     pub progress: SweepProgress,
@@ -66,6 +68,8 @@ pub struct SweepEnd {
     pub replies: usize,
     /// Instances without one.
     pub missing: usize,
+    /// What the judge said in all, where one was asked.
+    pub judged: Option<String>,
 }
 
 /// Where a sweep stands.
@@ -75,6 +79,8 @@ pub enum Phase {
     Planning(usize, usize),
     /// Being asked.
     Asking,
+    /// All is asked; the judge is: sub-answers judged, of all.
+    Judging(usize, usize),
     /// No new calls; those under way finish, then it rests.
     Pausing,
     /// At rest; it can go on.
@@ -133,13 +139,6 @@ impl Running {
         Duration::try_from_secs_f64(left as f64 / rate).ok()
     }
 
-    /// Dollars since it was started or resumed; `None` where a price is not known.
-    pub fn dollars(&self) -> Option<f64> {
-        let (price_in, price_out) = self.estimate.as_ref()?.prices;
-        let prompt = self.progress.prompt_tokens as f64 * price_in?;
-        Some((prompt + self.progress.completion_tokens as f64 * price_out?) / 1e6)
-    }
-
     /// Instances that the run held a reply to before, since it was started or resumed.
     pub fn before(&self) -> usize {
         self.estimate.as_ref().map_or(0, |estimate| estimate.done)
@@ -160,6 +159,7 @@ impl Running {
         match &self.phase {
             Phase::Planning(..) => "sweep: planning".to_owned(),
             Phase::Asking => format!("sweep {done}/{total}"),
+            Phase::Judging(done, total) => format!("sweep: judging {done}/{total}"),
             Phase::Pausing | Phase::Stopping { .. } => format!("sweep {done}/{total}, stopping"),
             Phase::Paused => format!("sweep paused at {done}/{total}"),
             Phase::Ended(Ok(end)) if end.trouble.is_none() && !end.by_user => {

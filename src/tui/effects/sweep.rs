@@ -2,36 +2,31 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 
 use crate::data::dataset::Dataset;
-use crate::data::store::{RunLock, Store};
-use crate::domain::context::Condition;
-use crate::domain::cost::Cost;
+use crate::data::store::Store;
 use crate::engine::sweep::{
-    Control, Ended, Limits, Plan, Progress, Stopped, Summary, Sweep, drive, plan, summarise,
+    AskedModel, Control, Limits, Order, Plan, Sweep, chosen_questions, plan,
 };
-use crate::model::{ChatModel, FailureKind, Sampling};
-use crate::tui::Prices;
+use crate::model::ChatModel;
 use crate::tui::app::Ticket;
-use crate::tui::app::plan::{Estimate, EstimatedCondition, SweepRequest, TimeEstimate};
-use crate::tui::app::sweep::{SweepEnd, SweepProgress};
+use crate::tui::app::plan::SweepRequest;
 use crate::tui::effects::Job;
+use crate::tui::effects::sweep::estimate::estimated;
+use crate::tui::effects::sweep::task::Task;
 use crate::tui::message::{Message, SweepEvent};
+use crate::tui::{ModelSettings, Prices};
+
+mod estimate;
+mod task;
 
 /// The most calls at a time, as the command has it.
 const CONCURRENCY: usize = 64;
 
-/// Calls at a time that a sweep starts with at most.
-const FIRST_CALLS: usize = 32;
-
-/// Shortest time between two reports of progress.
-const BETWEEN: Duration = Duration::from_millis(100);
-
-/// Runs that are looked through for earlier replies of a model.
-const RUNS_TIMED: usize = 4;
+/// The seed by which a sample is drawn: the command's, where no flag gives one.
+const SAMPLE_SEED: u64 = 0;
 
 /// The sweep that runs, and the planning that waits.
 #[derive(Default)]
@@ -48,8 +43,8 @@ struct Planner {
     waiting: Option<(Ticket, Arc<Dataset>, SweepRequest)>,
 }
 
-/// A model that stays open besides the explorer's own, by its name.
-type Models = Mutex<Option<(String, Arc<dyn ChatModel>)>>;
+/// Models that stay open besides the explorer's own, by their names.
+type Models = Mutex<Vec<(String, Arc<dyn ChatModel>)>>;
 
 impl Sweeps {
     /// Finds out what a sweep would ask.
@@ -157,266 +152,90 @@ fn next(planner: &Mutex<Planner>) -> Option<(Ticket, Arc<Dataset>, SweepRequest)
     next
 }
 
-/// The model of this name: the explorer's own, or another that stays open until the next.
-fn open(job: &Job, models: &Models, name: &str) -> Result<Arc<dyn ChatModel>, String> {
+/// The models of these names: the explorer's own, and others that stay open until the next request that doesn't
+/// name them.
+fn open(job: &Job, models: &Models, names: &[String]) -> Result<Vec<Arc<dyn ChatModel>>, String> {
     let setup = &job.setup;
-    if name == setup.model.name {
-        return job.model().map_err(|error| error.to_string());
-    }
-    let mut slot = models.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((known, model)) = &*slot
-        && known == name
-    {
-        return Ok(Arc::clone(model));
-    }
-    // Two local models in memory at once are one too many.
-    *slot = None;
-    let model = (setup.shelf.open)(name).map_err(|error| error.to_string())?;
-    *slot = Some((name.to_owned(), Arc::clone(&model)));
-    Ok(model)
+    let mut kept = models.lock().unwrap_or_else(PoisonError::into_inner);
+    // Local models fill the memory: those that nobody asks for any more are let go first.
+    kept.retain(|(name, _)| names.contains(name));
+    names
+        .iter()
+        .map(|name| {
+            if *name == setup.model.name {
+                return job.model().map_err(|error| error.to_string());
+            }
+            if let Some((_, model)) = kept.iter().find(|(known, _)| known == name) {
+                return Ok(Arc::clone(model));
+            }
+            let model = (setup.shelf.open)(name).map_err(|error| error.to_string())?;
+            kept.push((name.clone(), Arc::clone(&model)));
+            Ok(model)
+        })
+        .collect()
 }
 
-/// Everything that a sweep needs.
-fn prepared(
+/// A sweep of the request, what it costs, and once it is planned its plan.
+struct Part {
+    sweep: Sweep,
+    prices: Prices,
+    plan: Plan,
+}
+
+/// Everything that the sweeps of a request need, planned one after another: all repeats of the first model, then those
+/// of the next.
+fn planned(
     job: &Job,
     models: &Models,
     dataset: Arc<Dataset>,
     request: &SweepRequest,
-) -> Result<(Sweep, Prices), String> {
-    let model = open(job, models, &request.model)?;
-    let (sampling, prices): (Sampling, Prices) = (job.setup.shelf.settings)(&request.model);
-    let all = dataset.questions.len();
-    let sweep = Sweep {
-        company: vec![model.identity().name.clone()],
-        questions: (0..all.min(request.limit.unwrap_or(all))).collect(),
+    store: Option<&Store>,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Vec<Part>, String> {
+    let opened = open(job, models, &request.models)?;
+    let settings: Vec<ModelSettings> = request
+        .models
+        .iter()
+        .map(|name| (job.setup.shelf.settings)(name))
+        .collect();
+    let asked: Vec<AskedModel> = opened
+        .into_iter()
+        .zip(&settings)
+        .map(|(model, settings)| AskedModel {
+            model,
+            sampling: settings.sampling.clone(),
+            limits: Limits {
+                requests_per_minute: settings.per_minute.0,
+                tokens_per_minute: settings.per_minute.1,
+            },
+        })
+        .collect();
+    let order = Order {
+        questions: chosen_questions(&dataset, request.limit, request.sample, SAMPLE_SEED)
+            .map_err(|why| format!("sample: {why}"))?,
         dataset,
         templates: Arc::new(job.setup.templates.clone()),
-        model,
-        sampling,
         run: request.run.clone(),
         conditions: request.conditions.kept.clone(),
+        repeats: request.repeats,
         concurrency: CONCURRENCY,
-        limits: Limits::default(),
         only_failed: false,
         append: false,
-        reuse: false,
+        reuse: request.reuse,
     };
-    Ok((sweep, prices))
-}
-
-fn estimated(
-    job: &Job,
-    models: &Models,
-    dataset: Arc<Dataset>,
-    request: &SweepRequest,
-) -> Result<Estimate, String> {
-    let (sweep, prices) = prepared(job, models, dataset, request)?;
-    let store = job.reading()?;
-    let plan = plan(&sweep, store.as_ref(), &|_| {})?;
-    let mut estimate = estimate_of(&sweep, &plan, prices, request);
-    estimate.time = store.and_then(|store| time(&store, &sweep, plan.todo.len()));
-    Ok(estimate)
-}
-
-fn estimate_of(sweep: &Sweep, plan: &Plan, prices: Prices, request: &SweepRequest) -> Estimate {
-    let identity = sweep.model.identity();
-    let (to_ask, tokens) = (plan.todo.len(), plan.tokens_to_ask());
-    let mut notes = plan.notes.clone();
-    let mut said: Vec<String> = request
-        .conditions
-        .left_out
-        .iter()
-        .map(|(cell, why)| format!("{}: {why}", words(cell)))
-        .collect();
-    said.dedup();
-    notes.append(&mut said);
-    Estimate {
-        model: identity.name.clone(),
-        caution: identity.caution.clone(),
-        questions: sweep.space().question_count(),
-        conditions: plan
-            .conditions
-            .iter()
-            .map(|planned| EstimatedCondition {
-                condition: planned.counts.condition,
-                instances: planned.counts.instances,
-                without: planned.counts.nothing_to_use,
-                short: planned.counts.short,
-                overflow: planned.counts.overflow,
-                done: planned.done,
-                to_ask: planned.to_ask,
-                tokens: planned.tokens_to_ask,
+    let sweeps = order.sweeps(&asked);
+    let (total, count) = (order.questions.len() * sweeps.len(), order.questions.len());
+    sweeps
+        .into_iter()
+        .enumerate()
+        .map(|(at, (model, sweep))| {
+            let plan = plan(&sweep, store, &|done| progress(at * count + done, total))?;
+            let prices = settings.get(model).map_or((None, None), |one| one.prices);
+            Ok(Part {
+                sweep,
+                prices,
+                plan,
             })
-            .collect(),
-        instances: plan.instances(),
-        done: plan.done(),
-        to_ask,
-        tokens,
-        max_tokens: sweep.sampling.max_tokens,
-        concurrency: sweep.ceiling(),
-        cost: Cost::of((to_ask, tokens), sweep.sampling.max_tokens, prices),
-        prices,
-        time: None,
-        notes,
-    }
-}
-
-fn words(cell: &Condition) -> String {
-    format!(
-        "{} with n = {}, p = {} % is left out",
-        cell.scenario, cell.docs, cell.p
-    )
-}
-
-/// How long the calls will take by the newest runs that hold replies of this model.
-fn time(store: &Store, sweep: &Sweep, calls: usize) -> Option<TimeEstimate> {
-    let name = &sweep.model.identity().name;
-    let runs = store.runs().ok()?;
-    let of_model = runs.iter().filter(|run| run.models.contains(name));
-    let mut seconds = Vec::new();
-    for run in of_model.take(RUNS_TIMED) {
-        let page = store.page_of_run(&run.name, 0).ok()?;
-        let replies = page.records.iter().filter(|one| one.model_name == *name);
-        seconds.extend(replies.filter_map(|record| {
-            let total = record.reply.get("timing")?.get("total_ms")?.as_f64()?;
-            Some(total / 1000.0)
-        }));
-    }
-    if seconds.is_empty() {
-        return None;
-    }
-    let per_reply = seconds.iter().sum::<f64>() / seconds.len() as f64;
-    let at_once = sweep.ceiling().min(FIRST_CALLS);
-    Some(TimeEstimate {
-        per_reply,
-        replies: seconds.len(),
-        seconds: per_reply * calls as f64 / at_once as f64,
-    })
-}
-
-/// A sweep while it runs.
-struct Task<'a> {
-    job: &'a Job,
-    ticket: Ticket,
-    control: &'a Control,
-    runtime: &'a Handle,
-}
-
-impl Task<'_> {
-    fn send(&self, event: SweepEvent) {
-        let ticket = self.ticket;
-        self.job.send(Message::Sweep { ticket, event });
-    }
-
-    /// Sends what may get lost: a newer report follows.
-    fn tell(&self, event: SweepEvent) {
-        let ticket = self.ticket;
-        let _ = self.job.messages.try_send(Message::Sweep { ticket, event });
-    }
-
-    fn run(
-        &self,
-        models: &Models,
-        dataset: Arc<Dataset>,
-        request: &SweepRequest,
-    ) -> Result<SweepEnd, String> {
-        let failed = |error: crate::data::store::StoreError| error.to_string();
-        let path = self.job.setup.store.as_ref();
-        let path = path.ok_or("this session stores nothing, so no sweep can run")?;
-        let (sweep, prices) = prepared(self.job, models, dataset, request)?;
-        let mut lock = RunLock::take(path, &sweep.run).map_err(failed)?;
-        let store = Store::open(path).map_err(failed)?;
-        let plan = self.planned(&sweep, &store)?;
-        if plan.instances() == 0 {
-            return Err("nothing can be asked: no question has documents for this grid".into());
-        }
-        self.send(SweepEvent::Planned(Box::new(estimate_of(
-            &sweep, &plan, prices, request,
-        ))));
-        if !plan.todo.is_empty() {
-            lock.log(&sweep.log_entry()).map_err(failed)?;
-        }
-        let mut last = None;
-        let ended = self.runtime.block_on(drive(
-            &sweep,
-            &plan.todo,
-            &store,
-            self.control,
-            &mut |progress: &Progress| {
-                let now = Instant::now();
-                if last.is_none_or(|last| now.duration_since(last) >= BETWEEN) {
-                    last = Some(now);
-                    self.tell(SweepEvent::Progress(Box::new(progress_of(progress))));
-                }
-            },
-        ));
-        let summary = summarise(&sweep, &plan, &store).map_err(failed)?;
-        Ok(end_of(&ended, &summary))
-    }
-
-    fn planned(&self, sweep: &Sweep, store: &Store) -> Result<Plan, String> {
-        let total = sweep.space().question_count();
-        let last = Mutex::new(Instant::now());
-        plan(sweep, Some(store), &|done| {
-            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-            if last.elapsed() >= BETWEEN {
-                *last = Instant::now();
-                self.tell(SweepEvent::Planning(done, total));
-            }
         })
-    }
-}
-
-fn progress_of(progress: &Progress) -> SweepProgress {
-    SweepProgress {
-        total: progress.total,
-        finished: progress.finished,
-        replies: progress.replies,
-        broken: progress.broken,
-        failures: named(progress.failures.iter()),
-        last_failure: progress.last_failure.clone(),
-        retries: named(progress.retries.iter()),
-        prompt_tokens: progress.prompt_tokens,
-        completion_tokens: progress.completion_tokens,
-        in_flight: progress.in_flight,
-        limit: progress.limit,
-        elapsed: progress.elapsed,
-    }
-}
-
-/// Counts with the kinds' names.
-fn named<'a, N: Copy + 'a>(
-    counts: impl Iterator<Item = (&'a FailureKind, &'a N)>,
-) -> Vec<(String, N)> {
-    let name = |kind: &FailureKind| {
-        let name = serde_json::to_value(kind).unwrap_or_default();
-        name.as_str().unwrap_or("other").replace('_', " ")
-    };
-    counts.map(|(kind, count)| (name(kind), *count)).collect()
-}
-
-fn end_of(ended: &Ended, summary: &Summary) -> SweepEnd {
-    let trouble = match &ended.stopped {
-        Some(Stopped::ByUser) => None,
-        Some(Stopped::GivenUp(why)) => {
-            Some(format!("it gave up, since call after call failed: {why}"))
-        }
-        Some(Stopped::NotStored(why)) => Some(why.clone()),
-        None if summary.replies() == 0 => {
-            let last = ended.progress.last_failure.as_ref();
-            let last = last.map_or_else(String::new, |why| format!("; the last one: {why}"));
-            Some(format!(
-                "nothing was measured: none of {} calls gave a reply{last}",
-                summary.unavailable()
-            ))
-        }
-        None => None,
-    };
-    SweepEnd {
-        progress: progress_of(&ended.progress),
-        by_user: ended.stopped == Some(Stopped::ByUser),
-        trouble,
-        replies: summary.replies(),
-        missing: summary.missing(),
-    }
+        .collect()
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::data::store::ReplyRecord;
 use crate::tui::app::instance::Panel;
-use crate::tui::app::reply::{Phase, ReplyState, Verdict, caution};
+use crate::tui::app::reply::{LastReply, Phase, ReplyState, Verdict, caution};
 use crate::tui::app::{App, ModelState, Screen, Ticket};
 use crate::tui::command::Command;
 use crate::tui::effects::{AskParts, Effect};
@@ -141,13 +141,10 @@ fn finish(app: &mut App, result: Result<Box<ReplyRecord>, String>) {
                 reply.finish(&record);
                 app.browse.cases_stale = true;
                 app.find.stale = true;
-                let outcome = app.browse.outcomes.entry(record.question.id.clone());
-                let verdict = Verdict::of(&record);
-                // A try that was stopped does not hide an earlier answer.
-                let shown = outcome.or_insert(verdict);
-                if verdict.counts() || !shown.counts() {
-                    *shown = verdict;
-                }
+                let outcomes = &mut app.browse.outcomes;
+                let earlier = outcomes.get(&record.question.id).copied();
+                let last = LastReply::after(earlier, Verdict::of(&record));
+                outcomes.insert(record.question.id.clone(), last);
             }
             Err(message) => reply.fail(message),
         }

@@ -138,16 +138,13 @@ fn chosen(app: &mut App) -> Vec<Effect> {
         },
         Page::Plan => {
             let form = &mut app.sweep.form;
-            match form.field() {
-                Field::Test(scenario) => {
-                    form.toggle(scenario);
-                    estimate(app)
-                }
-                _ => {
-                    form.typing = true;
-                    Vec::new()
-                }
+            let field = form.field();
+            if field.is_switch() {
+                form.toggle(field);
+                return estimate(app);
             }
+            form.typing = true;
+            Vec::new()
         }
         Page::Progress => match &app.sweep.running {
             Some(running) => {
@@ -298,7 +295,7 @@ fn pause(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     };
     match running.phase {
-        Phase::Planning(..) | Phase::Asking => {
+        Phase::Planning(..) | Phase::Asking | Phase::Judging(..) => {
             running.phase = Phase::Pausing;
             vec![Effect::StopSweep {
                 ticket: running.ticket,
@@ -327,7 +324,7 @@ fn stop(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     };
     let now = match running.phase {
-        Phase::Planning(..) | Phase::Asking | Phase::Pausing => false,
+        Phase::Planning(..) | Phase::Asking | Phase::Judging(..) | Phase::Pausing => false,
         Phase::Stopping { .. } => true,
         Phase::Paused | Phase::Ended(_) => {
             app.say("the sweep is at rest already");
@@ -358,7 +355,7 @@ pub(super) fn on_event(app: &mut App, ticket: Ticket, event: SweepEvent) -> Vec<
             Vec::new()
         }
         SweepEvent::Planned(estimate) => {
-            running.progress.total = estimate.to_ask;
+            running.progress.total = estimate.to_ask + estimate.to_reuse;
             running.estimate = Some(*estimate);
             if let Phase::Planning(..) = running.phase {
                 running.phase = Phase::Asking;
@@ -369,6 +366,12 @@ pub(super) fn on_event(app: &mut App, ticket: Ticket, event: SweepEvent) -> Vec<
         SweepEvent::Progress(progress) => {
             running.rate.note(progress.elapsed, progress.finished);
             running.progress = *progress;
+            Vec::new()
+        }
+        SweepEvent::Judging(done, total) => {
+            if let Phase::Asking | Phase::Judging(..) = running.phase {
+                running.phase = Phase::Judging(done, total);
+            }
             Vec::new()
         }
         SweepEvent::Finished(result) => finished(app, result),

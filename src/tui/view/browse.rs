@@ -163,6 +163,9 @@ struct Columns {
     text: usize,
 }
 
+/// Marks an outcome after which a try was stopped or gave no reply: the mark of such a try.
+const LATER_TRY: &str = " !";
+
 /// Columns that the question keeps where ids are long.
 const LEAST_TEXT: usize = 26;
 
@@ -184,6 +187,8 @@ fn columns(app: &App, width: usize) -> Columns {
     // Without a reply yet there is nothing to say in words.
     let outcome = if width < 60 || app.browse.outcomes.is_empty() {
         1
+    } else if app.browse.outcomes.values().any(|last| last.later_try) {
+        14 + LATER_TRY.len()
     } else {
         14
     };
@@ -302,11 +307,12 @@ fn entry_line(app: &App, index: usize, columns: &Columns) -> Line<'static> {
         .data()
         .and_then(|data| data.questions.get(index))
         .map(|question| question.id.as_str());
-    let verdict = question_id.and_then(|id| app.browse.outcomes.get(id));
-    let (outcome, tone) = match verdict {
-        Some(verdict) => {
-            let (mark, word) = verdict.words();
-            (format!("{mark} {word}"), verdict_tone(*verdict))
+    let last = question_id.and_then(|id| app.browse.outcomes.get(id));
+    let (outcome, tone) = match last {
+        Some(last) => {
+            let (mark, word) = last.verdict.words();
+            let later = if last.later_try { LATER_TRY } else { "" };
+            (format!("{mark} {word}{later}"), verdict_tone(last.verdict))
         }
         None => (
             if columns.outcome > 1 { "·" } else { " " }.to_owned(),
@@ -372,6 +378,13 @@ fn preview(app: &App, area: Rect, buffer: &mut Buffer) {
         flow.say(&app.wraps, &text, tone);
     }
     flow.gap();
+    let last = app.browse.outcomes.get(&question.id);
+    if last.is_some_and(|last| last.later_try) {
+        let text =
+            "! A later try was stopped or gave no reply; the list shows the last reply that came.";
+        flow.say(&app.wraps, text, Tone::Warning);
+        flow.gap();
+    }
     if let (Some(dataset), Some(id)) = (app.data(), Some(&question.id)) {
         let pools = dataset.pools(id);
         let counts = [

@@ -7,6 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::domain::context::Scenario;
+use crate::domain::cost::Cost;
 use crate::domain::pace::duration;
 use crate::domain::text::count;
 use crate::tui::app::App;
@@ -19,8 +20,11 @@ use crate::tui::view::sweep::{WIDE, body, fact, grouped, select, waiting};
 use crate::tui::widgets::flow::Flow;
 use crate::tui::widgets::line::cut_spans;
 
-/// Rows of the form: its fields, two rows of explanation, the frame.
-const FORM_ROWS: u16 = 13;
+/// Rows of the form where it stands above the estimate: its fields in two columns, two rows of explanation, the frame.
+const FORM_ROWS: u16 = 11;
+
+/// Rows of the form with a field a row: two of explanation and the frame beside them.
+const TALL: u16 = Field::ALL.len() as u16 + 4;
 
 fn areas(area: Rect) -> (Rect, Rect) {
     if area.width >= WIDE {
@@ -39,6 +43,32 @@ fn areas(area: Rect) -> (Rect, Rect) {
         ..area
     };
     (Rect { height, ..area }, estimate)
+}
+
+/// Where each field stands inside the form: a row each where there is room, else two beside each other. Those that
+/// have no room are left out.
+fn places(form: Rect) -> Vec<(Field, Rect)> {
+    let inner = inside(form);
+    let columns: u16 = if form.width >= WIDE || form.height < TALL {
+        2
+    } else {
+        1
+    };
+    let width = inner.width / columns;
+    let fields = Field::ALL.into_iter().zip(0u16..);
+    fields
+        .map(|(field, at)| {
+            let place = Rect {
+                x: inner.x + at % columns * width,
+                y: inner.y + at / columns,
+                // A column between two fields.
+                width: width.saturating_sub(columns - 1),
+                height: 1,
+            };
+            (field, place)
+        })
+        .filter(|(_, place)| place.y < inner.bottom())
+        .collect()
 }
 
 /// Rows of the estimate, and rows seen at once.
@@ -77,18 +107,19 @@ fn form(app: &App, area: Rect, buffer: &mut Buffer) {
     let form = &app.sweep.form;
     let left = vec![span(theme, "Plan of a new sweep", Tone::Title)];
     frame(app, area, buffer, true, left, Vec::new());
-    let inner = inside(area);
-    for (y, (at, field)) in (inner.top()..inner.bottom()).zip(Field::ALL.into_iter().enumerate()) {
-        let spans = cut_spans(field_spans(app, field, at), usize::from(inner.width));
-        put(buffer, inner.x, y, &Line::from(spans), inner.width);
-        if at == form.selected {
-            select(app, inner, y, buffer);
+    let places = places(area);
+    for (field, place) in &places {
+        let spans = cut_spans(field_spans(app, *field), usize::from(place.width));
+        put(buffer, place.x, place.y, &Line::from(spans), place.width);
+        if *field == form.field() {
+            select(app, *place, place.y, buffer);
         }
     }
-    let fields = u16::try_from(Field::ALL.len()).unwrap_or(0);
+    let inner = inside(area);
+    let top = places.last().map_or(inner.y, |(_, place)| place.y + 1);
     let below = Rect {
-        y: inner.y + fields,
-        height: inner.height.saturating_sub(fields),
+        y: top,
+        height: inner.bottom().saturating_sub(top),
         ..inner
     };
     let mut flow = Flow::new(below.width);
@@ -96,26 +127,21 @@ fn form(app: &App, area: Rect, buffer: &mut Buffer) {
     flow.draw(below, buffer, 0, theme);
 }
 
-fn field_spans(app: &App, field: Field, at: usize) -> Vec<Span<'static>> {
+fn field_spans(app: &App, field: Field) -> Vec<Span<'static>> {
     let theme = &app.theme;
     let form = &app.sweep.form;
     let (name, _) = field.words();
     let Some(input) = form.text(field) else {
-        let on = matches!(field, Field::Test(scenario) if form.has(scenario));
-        let (mark, tone) = if on {
-            ("[x]", Tone::Key)
-        } else {
-            ("[ ]", Tone::Faint)
+        let (mark, mark_tone, tone) = match form.is_on(field) {
+            true => ("[x] ", Tone::Key, Tone::Text),
+            false => ("[ ] ", Tone::Faint, Tone::Faint),
         };
-        return vec![
-            span(theme, format!("{mark} "), tone),
-            span(theme, name, if on { Tone::Text } else { Tone::Faint }),
-        ];
+        return vec![span(theme, mark, mark_tone), span(theme, name, tone)];
     };
-    let mut spans = vec![span(theme, format!("{name:<7}"), Tone::Faint)];
+    let mut spans = vec![span(theme, format!("{name:<8}"), Tone::Faint)];
     let (before, after) = input.halves();
     spans.push(span(theme, before.to_owned(), Tone::Strong));
-    if form.typing && at == form.selected {
+    if form.typing && field == form.field() {
         spans.push(span(theme, "▏", Tone::Key));
     }
     spans.push(span(theme, after.to_owned(), Tone::Strong));
@@ -131,6 +157,7 @@ fn explanation(app: &App) -> String {
     }
     match field {
         Field::Test(scenario) => format!("{edit} turns it on or off: {}", about(scenario)),
+        Field::Reuse => format!("{edit} turns it on or off: {}", field.words().1),
         _ => format!("{}; {edit} edits it", field.words().1),
     }
 }
@@ -151,13 +178,18 @@ fn estimate(app: &App, width: u16) -> Flow {
         return flow;
     };
     if let Some(request) = request {
-        let (conditions, questions, calls) = request.most_calls(dataset);
-        let text = format!(
-            "{} × {} = {} instances at most",
-            count(conditions, "condition"),
-            count(questions, "question"),
-            grouped(calls as u64)
+        let factors = request.factors(dataset);
+        let mut text = format!(
+            "{} × {}",
+            count(factors.conditions, "condition"),
+            count(factors.questions, "question")
         );
+        for (number, what) in [(factors.models, "model"), (factors.repeats, "repeat")] {
+            if number > 1 {
+                text += &format!(" × {}", count(number, what));
+            }
+        }
+        text += &format!(" = {} instances at most", grouped(factors.product() as u64));
         flow.say(&app.wraps, &text, Tone::Text);
     }
     match &app.sweep.estimate {
@@ -181,36 +213,31 @@ fn estimate(app: &App, width: u16) -> Flow {
 }
 
 fn figures(app: &App, found: &Estimate, flow: &mut Flow) {
-    let most = u64::from(found.max_tokens) * found.to_ask as u64;
-    let calls = match (found.to_ask, found.done) {
-        (0, _) => "none: the run holds a reply to every instance".to_owned(),
-        (calls, 0) => grouped(calls as u64),
-        (calls, done) => format!(
-            "{} ({} of {} instances are done)",
-            grouped(calls as u64),
-            grouped(done as u64),
-            grouped(found.instances as u64)
-        ),
-    };
-    fact(app, flow, "calls", &calls, Tone::Strong);
+    fact(app, flow, "calls", &calls(found), Tone::Strong);
     let tokens = format!(
         "about {} in prompts, at most {} in replies",
         grouped(found.tokens),
-        grouped(most)
+        grouped(found.reply_tokens)
     );
     fact(app, flow, "tokens", &tokens, Tone::Text);
-    let cost = match (found.cost.prompt, found.cost.reply_at_most) {
-        (None, None) => "no prices are configured for this model".to_owned(),
-        (prompt, reply) => {
-            let dollars = |cost: Option<f64>| cost.map_or("?".to_owned(), |c| format!("${c:.2}"));
-            format!(
-                "about {} for prompts, at most {} for replies",
-                dollars(prompt),
-                dollars(reply)
-            )
-        }
-    };
+    let cost =
+        dollars(found.cost).unwrap_or_else(|| "no prices are configured for this model".to_owned());
     fact(app, flow, "cost", &cost, Tone::Text);
+    if let Some(judge) = &found.judge {
+        let mut text = format!(
+            "{}: at most {}, about {} tokens in prompts",
+            judge.name,
+            count(judge.calls, "call"),
+            grouped(judge.tokens)
+        );
+        if judge.done > 0 {
+            text += &format!(", {} judged already", count(judge.done, "sub-answer"));
+        }
+        if let Some(cost) = dollars(judge.cost) {
+            text += &format!("; {cost}");
+        }
+        fact(app, flow, "judge", &text, Tone::Text);
+    }
     fact(app, flow, "time", &time(found), Tone::Text);
     let model = format!(
         "{}, at most {} at a time",
@@ -226,6 +253,44 @@ fn figures(app: &App, found: &Estimate, flow: &mut Flow) {
     }
     flow.gap();
     table(app, found, flow);
+}
+
+fn calls(found: &Estimate) -> String {
+    if found.to_ask == 0 && found.to_reuse == 0 {
+        return "none: the run holds a reply to every instance".to_owned();
+    }
+    let mut besides = Vec::new();
+    if found.done > 0 {
+        besides.push(format!(
+            "{} of {} instances are done",
+            grouped(found.done as u64),
+            grouped(found.instances as u64)
+        ));
+    }
+    if found.to_reuse > 0 {
+        besides.push(format!(
+            "{} are taken over from other runs",
+            grouped(found.to_reuse as u64)
+        ));
+    }
+    let calls = grouped(found.to_ask as u64);
+    match besides.is_empty() {
+        true => calls,
+        false => format!("{calls} ({})", besides.join(", ")),
+    }
+}
+
+/// A cost in words; `None` where no price is known.
+fn dollars(cost: Cost) -> Option<String> {
+    let dollars = |cost: Option<f64>| cost.map_or("?".to_owned(), |c| format!("${c:.2}"));
+    match (cost.prompt, cost.reply_at_most) {
+        (None, None) => None,
+        (prompt, reply) => Some(format!(
+            "about {} for prompts, at most {} for replies",
+            dollars(prompt),
+            dollars(reply)
+        )),
+    }
 }
 
 fn time(found: &Estimate) -> String {

@@ -40,6 +40,7 @@ fn phase_words(running: &Running) -> (&'static str, Tone) {
     match &running.phase {
         Phase::Planning(..) => ("planning", Tone::Warning),
         Phase::Asking => ("running", Tone::Good),
+        Phase::Judging(..) => ("judging", Tone::Good),
         Phase::Pausing => ("pausing", Tone::Warning),
         Phase::Paused => ("paused", Tone::Warning),
         Phase::Stopping { .. } => ("stopping", Tone::Warning),
@@ -177,13 +178,26 @@ fn figures(app: &App, running: &Running, flow: &mut Flow) {
         grouped(progress.completion_tokens)
     );
     fact(app, flow, "tokens", &tokens, Tone::Text);
-    let cost = running.dollars().map_or_else(
+    let cost = progress.dollars.map_or_else(
         || "no prices are configured".to_owned(),
         |cost| format!("${cost:.2}"),
     );
     fact(app, flow, "cost", &cost, Tone::Text);
     if let Some(estimate) = &running.estimate {
         fact(app, flow, "model", &estimate.model, Tone::Text);
+        if let Some(judge) = &estimate.judge {
+            let text = match &running.phase {
+                Phase::Judging(done, total) if *total > 0 => format!(
+                    "{}: {} of {} judged",
+                    judge.name,
+                    grouped(*done as u64),
+                    count(*total, "sub-answer")
+                ),
+                Phase::Judging(..) => format!("{}: looking for what is to be judged", judge.name),
+                _ => format!("{} judges the sub-answers afterwards", judge.name),
+            };
+            fact(app, flow, "judge", &text, Tone::Text);
+        }
         for note in &estimate.notes {
             fact(app, flow, "note", note, Tone::Warning);
         }
@@ -208,7 +222,7 @@ fn outlook(app: &App, running: &Running, flow: &mut Flow) {
     let start = key(Command::SweepStart);
     let say = |flow: &mut Flow, text: &str, tone| flow.say(&app.wraps, text, tone);
     match &running.phase {
-        Phase::Planning(..) | Phase::Asking => {
+        Phase::Planning(..) | Phase::Asking | Phase::Judging(..) => {
             let text = format!(
                 "Every reply is stored before it counts. {pause} pauses, {stop} stops; the rest of the explorer can be used meanwhile."
             );
@@ -255,6 +269,9 @@ fn ended(app: &App, running: &Running, end: &SweepEnd, flow: &mut Flow) {
         grouped(end.missing as u64)
     );
     flow.say(&app.wraps, &text, Tone::Strong);
+    if let Some(judged) = &end.judged {
+        flow.say(&app.wraps, &format!("Judge: {judged}."), Tone::Text);
+    }
     if end.replies > 0 {
         let text = format!("{curves} draws the curves of this run.");
         flow.say(&app.wraps, &text, Tone::Faint);

@@ -114,13 +114,12 @@ fn wrong_use_is_exit_code_2() {
     let house = House::new();
     house.file("x.txt", "hello");
     house.file("q.jsonl", "{}");
+    house.file("wrong.toml", "answer_start = 2");
     for args in [
         vec!["import"],
         vec!["import", "medrgb"],
         vec!["import", "nonsense", "q.jsonl"],
-        vec!["import", "none.jsonl"],
-        vec!["import", "x.txt"],
-        vec!["import", "q.jsonl", "--mapping", "none.toml"],
+        vec!["import", "q.jsonl", "--mapping", "wrong.toml"],
         vec!["export", "dataset", "q", "--format", "xml", "--out", "x"],
         vec![
             "export", "dataset", "q", "--format", "inspect", "--out", "x",
@@ -130,6 +129,39 @@ fn wrong_use_is_exit_code_2() {
         assert_eq!(code(&output), 2, "{args:?}: {}", text(&output.stderr));
         assert!(output.stdout.is_empty());
     }
-    let output = program(&house, &["import", "jsonl", "q.jsonl"]);
-    assert_eq!(code(&output), 1, "nothing could be read");
+}
+
+#[test]
+fn a_file_that_is_missing_or_nothing_known_is_exit_code_1() {
+    let house = House::new();
+    house.file("x.txt", "hello");
+    house.file("q.jsonl", "{}");
+    for (args, said) in [
+        (
+            vec!["import", "jsonl", "q.jsonl"],
+            "nothing could be imported",
+        ),
+        (vec!["import", "none.jsonl"], "none.jsonl does not exist"),
+        (
+            vec!["import", "jsonl", "none.jsonl"],
+            "none.jsonl does not exist",
+        ),
+        (
+            vec!["import", "none.jsonl", "q.jsonl"],
+            "none.jsonl does not exist",
+        ),
+        (vec!["import", "x.txt"], "is nothing that is known"),
+        (
+            vec!["import", "q.jsonl", "--mapping", "none.toml"],
+            "none.toml can't be read",
+        ),
+    ] {
+        let output = program(&house, &args);
+        let err = text(&output.stderr);
+        assert_eq!(code(&output), 1, "{args:?}: {err}");
+        assert!(
+            err.contains(said) && output.stdout.is_empty(),
+            "{args:?}: {err}"
+        );
+    }
 }

@@ -505,8 +505,69 @@ fn the_content_says_what_a_file_is() {
         let path = house.file(name, text);
         let error = run(&house.request(None, &[&path])).unwrap_err();
         assert!(
-            matches!(&error, ImportError::Usage(why) if why.contains("the kinds are medrgb")),
+            matches!(&error, ImportError::Failed(why) if why.contains("the kinds are medrgb")),
             "{error}"
         );
+    }
+}
+
+/// Every kind of text file with one question in whose text or options a tab stands.
+#[test]
+fn every_reader_says_what_became_of_tabs() {
+    let files = [
+        (
+            "q.jsonl",
+            Kind::Jsonl,
+            r#"{"question": "Wh\tich?", "options": ["a", "b"], "answer": "A"}"#,
+        ),
+        (
+            "q.csv",
+            Kind::Csv,
+            "question,A,B,answer\n\"Wh\tich?\",a,b,A\n",
+        ),
+        (
+            "benchmark.json",
+            Kind::Mirage,
+            r#"{"mmlu": {"1": {"question": "Which?", "options": {"A": "a\tb", "B": "c"}, "answer": "A"}}}"#,
+        ),
+        (
+            "fact.json",
+            Kind::Rgb,
+            r#"{"id": 1, "query": "Wh\tich?", "answer": ["a"], "fakeanswer": "b", "positive": ["It is a."], "positive_wrong": ["It is b."], "negative": []}"#,
+        ),
+        (
+            "ori_pqal.json",
+            Kind::Pubmedqa,
+            r#"{"1": {"QUESTION": "Is\tit?", "CONTEXTS": ["It is."], "final_decision": "yes"}}"#,
+        ),
+        (
+            "samples_t_1.jsonl",
+            Kind::LmEval,
+            r#"{"doc_id": 0, "doc": {"question": "Wh\tich?", "choices": ["a", "b"]}, "target": "0", "resps": [["A"]], "filtered_resps": ["A"]}"#,
+        ),
+        (
+            "log.json",
+            Kind::Inspect,
+            r#"{"version": 2, "eval": {"task": "t", "model": "m"}, "samples": [
+               {"id": 1, "epoch": 1, "input": "Wh\tich?", "choices": ["a", "b"], "target": "A", "output": {"completion": "A"}}]}"#,
+        ),
+        (
+            "results.json",
+            Kind::Promptfoo,
+            r#"{"evalId": "e", "results": {"version": 3, "prompts": [], "results": [
+               {"vars": {"question": "Wh\tich?", "A": "x", "B": "y", "answer": "A"}, "provider": {"id": "p"}, "prompt": {"raw": ""}, "response": {"output": "A"}}]}}"#,
+        ),
+    ];
+    for (name, kind, text) in files {
+        let house = House::new();
+        let path = house.file(name, text);
+        let mut request = house.request(Some(kind), &[&path]);
+        request.out = Some(house.path("out"));
+        let report = run(&request).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let said = report
+            .notes
+            .iter()
+            .any(|note| note.contains("in 1 question tabs became spaces"));
+        assert!(said, "{name}: {:?} {:?}", report.notes, report.problems);
     }
 }

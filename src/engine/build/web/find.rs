@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::domain::plain::plain;
-use crate::domain::text::{clean, collapse, short};
+use crate::domain::text::{one_line, short};
 use crate::model::http::Secret;
 
 /// Where Google answers.
@@ -246,7 +246,7 @@ fn links(engine: &Engine, value: &Value) -> Vec<Link> {
     };
     let text = |item: &Value, key: &str| {
         let text = item.get(key).and_then(Value::as_str).unwrap_or_default();
-        collapse(&clean(text))
+        one_line(text)
     };
     let items = value.get(list).and_then(Value::as_array);
     items

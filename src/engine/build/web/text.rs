@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use dom_smoothie::{Config, Readability, TextMode};
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
-use crate::domain::text::{clean, collapse};
+use crate::domain::text::{clean, collapse, one_line};
 use crate::engine::build::asker::on_thread;
 use crate::engine::build::web::fetch::Fetched;
 use crate::engine::build::web::{Page, Skip};
@@ -44,7 +44,7 @@ pub(super) async fn main_text(fetched: Fetched) -> Result<Page, Skip> {
         ))),
         false => Ok(Page {
             url,
-            title: collapse(&clean(&title)),
+            title: one_line(&title),
             text,
         }),
     }
