@@ -38,7 +38,8 @@ class Terminal:
         told = [part for name in settings for part in ("-e", f"{name}={settings[name]}")]
         self.tmux("new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), *told, program, "--theme", theme, *arguments)
         self.tmux("set", "-g", "status", "off")
-        self.frames, self.caption, self.pressed, self.began = [], "", "", 0.0
+        self.frames, self.caption, self.pressed = [], "", ""
+        self.clock = None  # seconds of the film; real ones, but slow key presses and captures do not count
 
     def tmux(self, *words):
         done = subprocess.run(["tmux", "-u", "-f", "/dev/null", "-S", str(self.sound), *words],
@@ -62,8 +63,10 @@ class Terminal:
 
     def until(self, *wanted, gone=()):
         """Waits until all of these words are on screen and none of those."""
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
+        began, clock = time.monotonic(), self.clock
+        while (passed := time.monotonic() - began) < PATIENCE:
+            if clock is not None:
+                self.clock = clock + passed
             now = self.words()
             if all(one in now for one in wanted) and not any(one in now for one in gone):
                 return self
@@ -76,7 +79,7 @@ class Terminal:
         for key in keys:
             for one in key[1:] if key.startswith(" ") and len(key) > 1 else [key]:
                 self.tmux("send-keys", *(["-l", one] if len(one) == 1 else [one]))
-                self.pressed = {"Enter": "enter", "Escape": "esc", "Tab": "tab"}.get(one, one)
+                self.pressed = "key: " + {"Enter": "enter", "Escape": "esc", "Tab": "tab"}.get(one, one)
                 self.hold(wait)
         return self
 
@@ -102,16 +105,15 @@ class Terminal:
 
     def film(self):
         """From now on what is seen is kept."""
-        self.began, self.frames, self.pressed = time.monotonic(), [], ""
+        self.clock, self.frames, self.pressed = 0.0, [], ""
         self.look()
 
     def look(self):
         """Keeps the screen, where it differs from the frame before."""
-        if not self.began:
+        if self.clock is None:
             return
-        frame = self.colours(), self.caption, self.pressed
+        frame, at = (self.colours(), self.caption, self.pressed), self.clock
         if not self.frames or self.frames[-1][1:] != frame:
-            at = time.monotonic() - self.began if self.frames else 0
             if self.frames and at - self.frames[-1][0] < .07:
                 at = self.frames.pop()[0]
             self.frames.append((at, *frame))
@@ -119,14 +121,15 @@ class Terminal:
     def hold(self, seconds, caption=None):
         """Lets time go by, perhaps with another caption."""
         self.caption = caption or self.caption
-        end = time.monotonic() + seconds
-        self.look()
-        while time.monotonic() < end:
-            if self.began:
-                time.sleep(max(min(.22, end - time.monotonic()), 0))
+        began, clock = time.monotonic(), self.clock
+        while (passed := time.monotonic() - began) < seconds:
+            if clock is not None:
+                self.clock = clock + passed
                 self.look()
-            else:
-                time.sleep(max(end - time.monotonic(), 0))
+            time.sleep(max(min(.2, seconds - passed), 0))
+        if clock is not None:
+            self.clock = clock + seconds
+            self.look()
         if caption:
             self.pressed = ""
         return self
