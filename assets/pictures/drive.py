@@ -31,9 +31,7 @@ class Terminal:
     """The program in tmux, with a home folder of its own."""
 
     def __init__(self, program, home, size, theme, *arguments):
-        self.columns, self.rows = size
-        self.theme, self.sound = theme, home / "tmux.sock"
-        self.command = " ".join(["medrgb", *arguments]).replace(str(home), "")
+        self.socket = Path(tempfile.mkdtemp(dir=home)) / "tmux"  # a new one: the server before may still be ending
         settings = environment(home)
         told = [part for name in settings for part in ("-e", f"{name}={settings[name]}")]
         self.tmux("new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), *told, program, "--theme", theme, *arguments)
@@ -42,7 +40,7 @@ class Terminal:
         self.clock = None  # seconds of the film; real ones, but slow key presses and captures do not count
 
     def tmux(self, *words):
-        done = subprocess.run(["tmux", "-u", "-f", "/dev/null", "-S", str(self.sound), *words],
+        done = subprocess.run(["tmux", "-u", "-f", "/dev/null", "-S", str(self.socket), *words],
                               capture_output=True, text=True, env={**os.environ, "LC_ALL": "C.UTF-8"}, timeout=PATIENCE)
         if done.returncode:
             raise Missing(f"tmux {words[0]}: {done.stderr.strip()} (did the program end?)")
