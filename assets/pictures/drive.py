@@ -84,10 +84,14 @@ class Terminal:
     def walk(self, key, *wanted, most=60, left=0):
         """Presses a key until the words are on screen, at or behind column `left`."""
         for _ in range(most):
-            now = "\n".join(line[left:] for line in self.words().split("\n"))
-            if all(one in now for one in wanted):
+            now = self.words()
+            behind = "\n".join(line[left:] for line in now.split("\n"))
+            if all(one in behind for one in wanted):
                 return self
             self.press(key)
+            end = time.monotonic() + 2
+            while self.words() == now and time.monotonic() < end:  # else a slow answer brings one press too many
+                time.sleep(.05)
         raise Missing(f"{most} times {key!r} did not bring {wanted}\n{self.words()}")
 
     def settle(self):
@@ -110,7 +114,10 @@ class Terminal:
         """Keeps the screen, where it differs from the frame before."""
         if self.clock is None:
             return
-        frame, at = (self.colours(), self.caption, self.pressed), self.clock
+        seen, again = self.colours(), self.colours()
+        if seen != again:  # perhaps caught while it was being drawn
+            seen = self.colours()
+        frame, at = (seen, self.caption, self.pressed), self.clock
         if not self.frames or self.frames[-1][1:] != frame:
             if self.frames and at - self.frames[-1][0] < .07:
                 at = self.frames.pop()[0]
