@@ -10,7 +10,7 @@ mod estimate;
 mod request;
 
 pub use estimate::{Estimate, EstimatedCondition, JudgePlan, TimeEstimate};
-pub use request::SweepRequest;
+pub use request::{SweepRequest, quoted};
 
 /// What stands in a field that takes the paper's values.
 pub const AS_PAPER: &str = "paper";

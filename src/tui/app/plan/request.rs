@@ -124,7 +124,7 @@ fn joined<T: ToString>(values: impl IntoIterator<Item = T>) -> String {
 }
 
 /// A word as a shell takes it.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@%".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_owned(),
