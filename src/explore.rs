@@ -17,7 +17,9 @@ use crate::model::select::{resolve, sampling};
 use crate::tui::command::COMMANDS;
 use crate::tui::keymap::Keymap;
 use crate::tui::theme::{self, ColorDepth};
-use crate::tui::{FindEncoder, ModelChoice, ModelSettings, OpenIndex, Remembered, Setup, Shelf, Source};
+use crate::tui::{
+    FindEncoder, ModelChoice, ModelSettings, OpenIndex, Remembered, Setup, Shelf, Source,
+};
 
 /// Name of the run under which the explorer stores replies.
 const RUN: &str = "explorer";

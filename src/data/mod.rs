@@ -14,7 +14,7 @@ pub mod predictions;
 pub mod prompts;
 mod reading;
 pub mod recorded;
-pub mod session;
 mod reply_fields;
+pub mod session;
 pub mod store;
 pub mod talk;

@@ -357,7 +357,7 @@ impl Loop {
         events: &mut Keyboard,
     ) -> Result<(), TuiError> {
         screen.retake(self.app.mouse)?;
-        *events = Keyboard::start()?;
+        *events = Keyboard::start(None)?;
         self.dirty = true;
         Ok(())
     }
