@@ -37,6 +37,7 @@ pub enum Command {
     FocusPrevious,
     NextDocument,
     PreviousDocument,
+    NextChange,
     Retrieval,
     EditQuery,
     ToggleMap,
@@ -161,6 +162,8 @@ const ALL: &[Screen] = &[
     Screen::Find,
 ];
 const TALK: &[Screen] = &[Screen::Talk];
+/// Where recorded replies are played.
+const PLAYING: &[Screen] = &[Screen::Instance, Screen::Talk];
 /// All screens, talks too, whose keys for paging go from step to step.
 const EVERYWHERE: &[Screen] = &[
     Screen::Browse,
@@ -426,6 +429,14 @@ pub const COMMANDS: &[CommandInfo] = &[
         READING,
         "",
         "scroll to the previous document of the column",
+    ),
+    row(
+        Command::NextChange,
+        "next-change",
+        &["c"],
+        INSTANCE,
+        "next change",
+        "adversarial documents: scroll to the next edited words",
     ),
     row(
         Command::Copy,
@@ -799,17 +810,17 @@ pub const COMMANDS: &[CommandInfo] = &[
         Command::TalkFaster,
         "talk-faster",
         &["+", "="],
-        TALK,
+        PLAYING,
         "speed",
-        "play replies twice as fast",
+        "play recorded replies twice as fast",
     ),
     row(
         Command::TalkSlower,
         "talk-slower",
         &["-"],
-        TALK,
+        PLAYING,
         "speed",
-        "play replies half as fast",
+        "play recorded replies half as fast",
     ),
     row(
         Command::Talk,
