@@ -16,6 +16,7 @@ pub mod csv;
 mod figures;
 mod grid;
 pub mod html;
+mod labels;
 pub mod interval;
 pub mod latex;
 pub mod markdown;

@@ -556,7 +556,7 @@ mod tests {
         );
         assert_eq!(
             at(76),
-            "replay:night · embedded:small-model, recor… · demo model, not a serious score"
+            "replay:night · embedded:small-model, reco… · demo model, not a serious score"
         );
         assert_eq!(at(50), "replay:night · demo model, not a serious score");
     }
