@@ -204,9 +204,9 @@ fn waits(app: &App, command: Option<Command>) -> bool {
         && match command {
             Some(Command::Quit | Command::Suspend | Command::Redraw) => false,
             // They need no dataset, unless they follow keys that do.
-            Some(
-                Command::Help | Command::Palette | Command::Leave | Command::ToggleMouse,
-            ) => !app.early.is_empty(),
+            Some(Command::Help | Command::Palette | Command::Leave | Command::ToggleMouse) => {
+                !app.early.is_empty()
+            }
             _ => true,
         }
 }

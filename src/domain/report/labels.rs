@@ -37,12 +37,7 @@ impl Area {
 
 /// Writes the tags of the marks at their right, left, above or below, inside `across` and `down`. One that would
 /// cover a mark or another tag everywhere is left out: the description of the chart has it too.
-pub(super) fn write(
-    out: &mut String,
-    marks: &[Marked<'_>],
-    across: (f64, f64),
-    down: (f64, f64),
-) {
+pub(super) fn write(out: &mut String, marks: &[Marked<'_>], across: (f64, f64), down: (f64, f64)) {
     let mut taken: Vec<Area> = marks
         .iter()
         .map(|mark| Area {
@@ -59,9 +54,9 @@ pub(super) fn write(
                 && area.top >= down.0
                 && area.bottom <= down.1
         };
-        let free = places(mark).into_iter().find(|area| {
-            inside(area) && !taken.iter().any(|other| area.meets(other))
-        });
+        let free = places(mark)
+            .into_iter()
+            .find(|area| inside(area) && !taken.iter().any(|other| area.meets(other)));
         if let Some(area) = free {
             let _ = write!(
                 out,
@@ -109,7 +104,10 @@ mod tests {
     #[test]
     fn tags_keep_clear_of_each_other_and_of_the_border() {
         let free = drawn(&[(20.0, 50.0, "p=0"), (60.0, 50.0, "p=20")]);
-        assert!(free.contains("x=\"27.0\"") && free.contains("x=\"67.0\""), "{free}");
+        assert!(
+            free.contains("x=\"27.0\"") && free.contains("x=\"67.0\""),
+            "{free}"
+        );
         // At the right border a tag stands at the left of its mark.
         let border = drawn(&[(95.0, 50.0, "p=40")]);
         assert!(border.contains("x=\"64.0\""), "{border}");

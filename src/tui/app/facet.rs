@@ -194,7 +194,7 @@ impl Facets {
         &'a self,
         cases: &'a [Case],
     ) -> impl DoubleEndedIterator<Item = &'a Case> + 'a {
-        cases.iter().filter(|case| self.fits(case, None))
+        cases.iter().filter(move |case| self.fits(case, None))
     }
 
     /// Whether a case has a chosen value of every facet, `except` left aside.

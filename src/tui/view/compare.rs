@@ -15,8 +15,8 @@ use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::browse::verdict_tone;
 use crate::tui::view::chrome::{bar, frame, inside, panel, put, span};
-use crate::tui::view::sweep::{WIDE, body, select, waiting};
 use crate::tui::view::instance::first_fitting;
+use crate::tui::view::sweep::{WIDE, body, select, waiting};
 use crate::tui::view::{documents, reply};
 use crate::tui::widgets::flow::{Flow, scroll_bar};
 use crate::tui::widgets::line::{cut, cut_spans, fit, one_line};
@@ -335,7 +335,11 @@ impl Table {
     fn head(&self, app: &App, flow: &mut Flow) {
         if let Table::Wide(widths) | Table::Halved(widths) = self {
             let heads = Table::HEADS.map(str::to_owned);
-            flow.line(Line::from(span(&app.theme, row_of(&heads, widths), Tone::Faint)));
+            flow.line(Line::from(span(
+                &app.theme,
+                row_of(&heads, widths),
+                Tone::Faint,
+            )));
         }
     }
 

@@ -267,7 +267,8 @@ fn most_replies(row: &Row) -> f64 {
 fn top_of(shown: &Shown<'_>) -> f64 {
     let figures = shown.figures;
     let panels = figures.with_measure(shown.panel.measure);
-    let cells = panels.flat_map(|panel| panel.rows.iter().flat_map(|row| row.cells.iter().flatten()));
+    let cells =
+        panels.flat_map(|panel| panel.rows.iter().flat_map(|row| row.cells.iter().flatten()));
     let own = cells.flat_map(|cell| [cell.value, cell.high, cell.published]);
     let paper = match &shown.paper {
         Some((_, Ok(values))) => values.as_slice(),

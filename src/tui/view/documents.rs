@@ -8,9 +8,9 @@ use crate::domain::context::Scenario;
 use crate::domain::passage::{Role, Source};
 use crate::domain::score::Labelled;
 use crate::domain::text::count;
-use crate::tui::app::{App, Screen};
 use crate::tui::app::instance::{Composed, InstanceState, Panel};
 use crate::tui::app::reply::ReplyState;
+use crate::tui::app::{App, Screen};
 use crate::tui::command::Command;
 use crate::tui::theme::{Theme, Tone};
 use crate::tui::view::chrome::span;
@@ -149,14 +149,20 @@ pub(super) fn absent(app: &App, state: &InstanceState, width: usize) -> Line<'st
         (Panel::Noise, Role::Noise),
         (Panel::Adversarial, Role::Adversarial),
     ];
-    let empty = || {
-        let empty = roles.iter().filter(|(_, role)| state.count(*role) == 0);
-        empty.map(|(panel, role)| (*role, role_words(state, *panel)))
-    };
+    let empty = roles
+        .into_iter()
+        .filter(|(_, role)| state.count(*role) == 0);
+    let empty: Vec<_> = empty
+        .map(|(panel, role)| (role, role_words(state, panel)))
+        .collect();
     let line = |words: &dyn Fn(Role) -> String| {
         let mut spans = vec![Span::raw(" ")];
-        for (role, (mark, name)) in empty() {
-            spans.push(span(&app.theme, format!(" {mark} {name} 0"), role_mark(role).1));
+        for &(role, (mark, name)) in &empty {
+            spans.push(span(
+                &app.theme,
+                format!(" {mark} {name} 0"),
+                role_mark(role).1,
+            ));
             spans.push(span(&app.theme, format!(": {} ", words(role)), Tone::Faint));
         }
         Line::from(spans)

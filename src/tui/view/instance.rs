@@ -423,13 +423,7 @@ fn leading_to(row: usize, height: usize) -> usize {
 }
 
 /// Where a panel stands: the reply follows its end while it streams, edited documents open at their first change.
-fn scroll_of(
-    app: &App,
-    state: &InstanceState,
-    panel: Panel,
-    flow: &Flow,
-    height: usize,
-) -> usize {
+fn scroll_of(app: &App, state: &InstanceState, panel: Panel, flow: &Flow, height: usize) -> usize {
     let most = flow.rows().saturating_sub(height);
     if panel == Panel::Adversarial && !state.moved {
         return match flow.changes().first() {
@@ -480,7 +474,9 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
         let focused = *at == state.focus;
         let height = usize::from(inner.height);
         let mut scroll = scroll_of(app, state, *at, &flow, height);
-        let within = at.role().and_then(|role| within(state, role, &flow, scroll));
+        let within = at
+            .role()
+            .and_then(|role| within(state, role, &flow, scroll));
         let (mut left, mut right) = titles(app, state, *at, (area.width, within));
         // A long question asks in its last sentence.
         if *at == Panel::Question && !focused && scroll == 0 && flow.rows() > height {

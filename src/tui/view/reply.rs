@@ -238,7 +238,11 @@ fn stored_conditions(app: &App, state: &InstanceState) -> Option<String> {
     known.sort();
     let more = known.len().saturating_sub(NAMED);
     known.truncate(NAMED);
-    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    let more = if more > 0 {
+        format!(", and {more} more")
+    } else {
+        String::new()
+    };
     (!known.is_empty()).then(|| format!("There are replies under: {}{more}.", known.join("; ")))
 }
 

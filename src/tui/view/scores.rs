@@ -150,7 +150,9 @@ fn rates(app: &App, reply: &ReplyState, scores: &Scores, flow: &mut Flow) {
         .filter_map(|(metric, name)| {
             let ratio = scores.counts.get(metric)?;
             let value = match (reply.running(), reply.so_far(*metric)) {
-                (true, Some(SoFar { right, judged })) if judged > 0 => format!("{right:.0}/{judged}"),
+                (true, Some(SoFar { right, judged })) if judged > 0 => {
+                    format!("{right:.0}/{judged}")
+                }
                 (true, _) => "–".to_owned(),
                 (false, _) if ratio.den == 0.0 => "–".to_owned(),
                 (false, _) => format!("{:.0}/{:.0}", ratio.num, ratio.den),

@@ -70,7 +70,11 @@ impl Chart {
     /// The chart with its rates as shares of the axis.
     fn scaled(&self) -> Chart {
         let mut chart = self.clone();
-        for point in chart.series.iter_mut().flat_map(|series| &mut series.points) {
+        for point in chart
+            .series
+            .iter_mut()
+            .flat_map(|series| &mut series.points)
+        {
             point.y /= self.top;
             point.ends = point
                 .ends
@@ -243,7 +247,11 @@ fn ends_at(series: &Series, x: f64) -> Option<(f64, f64)> {
         .find(|pair| pair[0].x <= x + 1e-9 && x <= pair[1].x + 1e-9)?;
     let (from, to) = (pair[0].ends?, pair[1].ends?);
     let span = pair[1].x - pair[0].x;
-    let share = if span > 0.0 { (x - pair[0].x) / span } else { 0.0 };
+    let share = if span > 0.0 {
+        (x - pair[0].x) / span
+    } else {
+        0.0
+    };
     let between = |a: f64, b: f64| a + (b - a) * share;
     Some((between(from.0, to.0), between(from.1, to.1)))
 }
@@ -339,7 +347,10 @@ mod tests {
     #[test]
     fn a_lower_axis_says_so_and_stretches_the_rates() {
         assert!((top_above([0.1, 0.38].into_iter()) - 0.4).abs() < 1e-9);
-        assert!((top_above([0.4].into_iter()) - 0.6).abs() < 1e-9, "room above");
+        assert!(
+            (top_above([0.4].into_iter()) - 0.6).abs() < 1e-9,
+            "room above"
+        );
         assert!((top_above([0.9, f64::NAN].into_iter()) - 1.0).abs() < 1e-9);
         let mut low = rising(false);
         for point in &mut low.points {
@@ -354,7 +365,10 @@ mod tests {
         };
         let text = drawn(&chart, false);
         let rows: Vec<&str> = text.lines().collect();
-        assert!(rows[0].starts_with(" 40") && rows[4].starts_with(" 20"), "{text}");
+        assert!(
+            rows[0].starts_with(" 40") && rows[4].starts_with(" 20"),
+            "{text}"
+        );
         let marks: Vec<usize> = (0..10).filter(|&at| rows[at].contains('o')).collect();
         assert_eq!(marks, [1, 4, 7], "{text}");
     }
@@ -378,7 +392,9 @@ mod tests {
         let text = drawn(&chart, true);
         // The upper edge: every second dot, in every cell of its row but those of marks.
         let edges = text.lines().filter(|row| {
-            let dots = row.chars().filter(|c| ('\u{2801}'..='\u{28ff}').contains(c));
+            let dots = row
+                .chars()
+                .filter(|c| ('\u{2801}'..='\u{28ff}').contains(c));
             dots.count() == 26
         });
         assert!(edges.count() >= 2, "{text}");

@@ -318,7 +318,10 @@ mod tests {
         let mut flow = Flow::new(8);
         flow.line("head");
         flow.changed_text(&cache, Rc::new(rich));
-        assert_eq!(shown(&flow, 5, 1), ["one two", "three", "four", "five six", ""]);
+        assert_eq!(
+            shown(&flow, 5, 1),
+            ["one two", "three", "four", "five six", ""]
+        );
         assert_eq!(flow.changes(), [2, 4]);
     }
 
