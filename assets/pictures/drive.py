@@ -165,7 +165,8 @@ def tour(program, home):
     terminal = Terminal(program, home, SIZE, "dark", "--demo")
     try:
         # The demo's own captions are left; its replies can be asked for on the ordinary screens too.
-        terminal.until("next in").press("+", "+", "Escape").until("Sufficiency  n 5").press("q").until("32 questions")
+        terminal.until("next in").press("Escape").until("Sufficiency  n 5").press("+", "+", "+", "+").until("×16")
+        terminal.press("q").until("32 questions")
         open_robustness(terminal)
         terminal.press("q").until("enter open", "sample-medqa-1").hold(4)
         terminal.caption = "A benchmark question, and the documents a model is to answer it from"

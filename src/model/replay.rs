@@ -100,8 +100,8 @@ impl ReplayModel {
             name: format!("replay:{}", recording.run),
             backend: BackendKind::Replay,
             detail: format!(
-                "replay of {}, model {}, recorded on {}",
-                recording.run, recording.model, recording.date
+                "{}, recorded on {}, replay of the run {}",
+                recording.model, recording.date, recording.run
             ),
             caution: recording.caution,
             window: None,
@@ -147,7 +147,15 @@ impl ReplayModel {
         let mut played = 0;
         let mut reasoned = false;
         let mut clock = 0;
-        for (at, piece) in pieces(reply) {
+        let pieces = pieces(reply);
+        if let Some((first, _)) = pieces.first() {
+            // Who does not know that recordings keep their timing would take the wait for a standstill.
+            let seconds = (*first as f64 / 1000.0).round();
+            on_delta(Delta::Status(format!(
+                "waiting for the first token (recorded: {seconds} s)"
+            )));
+        }
+        for (at, piece) in pieces {
             if !self.wait(at.saturating_sub(clock), cancel).await {
                 return Ok(cut(reply, played, reasoned, start));
             }
@@ -384,7 +392,7 @@ mod tests {
         let model = model(f64::INFINITY);
         assert_eq!(
             model.identity().detail,
-            "replay of night, model openai:m, recorded on 2026-11-29"
+            "openai:m, recorded on 2026-11-29, replay of the run night"
         );
         let cancel = CancellationToken::new();
         let kind = async |user: &str| {

@@ -22,6 +22,7 @@ use crate::tui::app::retrieval::{IndexState, RetrievalState};
 use crate::tui::app::sweep::SweepState;
 use crate::tui::app::talk::{Talk, Waiting};
 use crate::tui::keymap::Keymap;
+use crate::tui::message::Message;
 use crate::tui::theme::{Background, Theme};
 use crate::tui::widgets::text::WrapCache;
 
@@ -301,8 +302,12 @@ pub struct App {
     pub braille: bool,
     /// Time since the start, as of the message being handled.
     pub now: Duration,
-    /// The user was told what leaving stops; asked once more, the program ends.
-    pub leaving: bool,
+    /// When the user was told what leaving takes; asked once more, the program ends.
+    pub leaving: Option<Duration>,
+    /// Keys and pasted texts that came before the dataset: handled once it is there.
+    pub early: Vec<Message>,
+    /// How fast recordings are played outside of a talk: 1 is real time.
+    pub speed: f64,
     /// Set to end the loop.
     pub quit: bool,
     /// Wrapped lines: a memory of a pure function.
@@ -329,7 +334,9 @@ impl App {
             sweep: SweepState::default(),
             compare: CompareState::default(),
             probe: ProbeState::default(),
-            leaving: false,
+            leaving: None,
+            early: Vec::new(),
+            speed: 1.0,
             annotate: Annotate::default(),
             find: FindState::default(),
             comeback: Comeback::default(),
@@ -360,6 +367,22 @@ impl App {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         ticket
+    }
+
+    /// Whether the model is a recording that is played.
+    pub fn replays(&self) -> bool {
+        match &self.model {
+            ModelState::Ready(identity) => identity.backend == BackendKind::Replay,
+            _ => false,
+        }
+    }
+
+    /// How fast recordings are played on this screen: a talk has a speed of its own.
+    pub fn playing_speed(&self) -> f64 {
+        match &self.talk {
+            Some(talk) if self.screen == Screen::Talk => talk.speed,
+            _ => self.speed,
+        }
     }
 
     /// Replies or annotations have changed: what was made of them is read again when it is next needed.

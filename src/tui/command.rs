@@ -37,7 +37,9 @@ pub enum Command {
     FocusPrevious,
     NextDocument,
     PreviousDocument,
+    NextChange,
     Retrieval,
+    NewQuery,
     EditQuery,
     ToggleMap,
     Rebuild,
@@ -161,6 +163,8 @@ const ALL: &[Screen] = &[
     Screen::Find,
 ];
 const TALK: &[Screen] = &[Screen::Talk];
+/// Where recorded replies are played.
+const PLAYING: &[Screen] = &[Screen::Instance, Screen::Talk];
 /// All screens, talks too, whose keys for paging go from step to step.
 const EVERYWHERE: &[Screen] = &[
     Screen::Browse,
@@ -428,6 +432,14 @@ pub const COMMANDS: &[CommandInfo] = &[
         "scroll to the previous document of the column",
     ),
     row(
+        Command::NextChange,
+        "next-change",
+        &["c"],
+        INSTANCE,
+        "next change",
+        "adversarial documents: scroll to the next edited words",
+    ),
+    row(
         Command::Copy,
         "copy",
         &["y"],
@@ -444,12 +456,20 @@ pub const COMMANDS: &[CommandInfo] = &[
         "open a piece of the screen in your pager ($PAGER)",
     ),
     row(
+        Command::NewQuery,
+        "new-query",
+        &["/"],
+        &[Screen::Retrieval, Screen::Find],
+        "new query",
+        "write another query in an empty line (up brings the old one back)",
+    ),
+    row(
         Command::EditQuery,
         "query",
-        &["/", "e"],
+        &["e"],
         &[Screen::Retrieval, Screen::Find],
-        "edit query",
-        "write another query",
+        "edit",
+        "change the query",
     ),
     row(
         Command::ToggleMap,
@@ -799,17 +819,17 @@ pub const COMMANDS: &[CommandInfo] = &[
         Command::TalkFaster,
         "talk-faster",
         &["+", "="],
-        TALK,
+        PLAYING,
         "speed",
-        "play replies twice as fast",
+        "play recorded replies twice as fast",
     ),
     row(
         Command::TalkSlower,
         "talk-slower",
         &["-"],
-        TALK,
+        PLAYING,
         "speed",
-        "play replies half as fast",
+        "play recorded replies half as fast",
     ),
     row(
         Command::Talk,

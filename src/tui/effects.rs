@@ -594,6 +594,11 @@ impl Job {
         Ok(model)
     }
 
+    /// Whether asking waits for nothing but the model itself. One that is being opened is not open.
+    fn model_is_open(&self) -> bool {
+        self.model.try_lock().is_ok_and(|slot| slot.is_some())
+    }
+
     /// The store, opened at first use; said once where that fails.
     fn store(&self) -> Option<Store> {
         let path = self.setup.store.as_ref()?;
@@ -661,7 +666,9 @@ impl Job {
     fn ask(self, parts: AskParts, cancel: &CancellationToken, runtime: &tokio::runtime::Handle) {
         let ticket = parts.ticket;
         let report = |event| self.send(Message::Reply { ticket, event });
-        report(ReplyEvent::Status("opening the model".into()));
+        if !self.model_is_open() {
+            report(ReplyEvent::Status("opening the model".into()));
+        }
         let model = match self.model() {
             Ok(model) => model,
             Err(error) => {

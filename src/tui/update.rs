@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{
+    KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
 
 use crate::tui::app::pieces::Destination;
 use crate::tui::app::{App, DatasetState, ModelState, Overlay, Screen};
@@ -177,25 +179,72 @@ fn on_dataset(
                 effects.insert(0, Effect::LoadOutcomes { dataset });
             }
             effects.extend(talk::begin(app));
+            for message in std::mem::take(&mut app.early) {
+                effects.extend(handle(app, message));
+            }
             effects
         }
         Err(problem) => {
+            app.early.clear();
             app.dataset = DatasetState::Failed(problem);
             Vec::new()
         }
     }
 }
 
+/// Keys that are kept for a dataset that is being read: more than anyone types meanwhile.
+const EARLY: usize = 500;
+
+/// Whether a key has to wait for the dataset: taken at once, the letters of a filter would be commands.
+fn waits(app: &App, command: Option<Command>) -> bool {
+    let reading = matches!(app.dataset, DatasetState::Loading) && app.screen == Screen::Browse;
+    reading
+        && app.overlay.is_none()
+        && app.early.len() < EARLY
+        && match command {
+            Some(Command::Quit | Command::Suspend | Command::Redraw) => false,
+            // They need no dataset, unless they follow keys that do.
+            Some(Command::Help | Command::Palette | Command::Leave | Command::ToggleMouse) => {
+                !app.early.is_empty()
+            }
+            _ => true,
+        }
+}
+
+/// Whether letters go into a line of text.
+fn typing(app: &App) -> bool {
+    match (&app.overlay, app.screen) {
+        (Some(overlay), _) => matches!(overlay, Overlay::Palette { .. }),
+        (None, Screen::Browse) => app.browse.typing,
+        (None, Screen::Retrieval) => app.retrieval.typing,
+        (None, Screen::Sweep) => app.sweep.form.typing,
+        (None, Screen::Find) => app.find.typing,
+        (None, Screen::Annotate) => app.annotate.note.is_some(),
+        (None, _) => false,
+    }
+}
+
+/// Whether a key writes a character.
+fn writes(key: KeyEvent) -> bool {
+    let control = KeyModifiers::CONTROL | KeyModifiers::ALT;
+    matches!(key.code, KeyCode::Char(_)) && !key.modifiers.intersects(control)
+}
+
 fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     app.notice = None;
     let chord = Chord::of(key);
-    let leaves = app.keymap.command(app.screen, chord);
-    if !matches!(leaves, Some(Command::Quit | Command::Leave)) {
-        app.leaving = false;
+    let command = app.keymap.command(app.screen, chord);
+    if !matches!(command, Some(Command::Quit | Command::Leave)) {
+        app.leaving = None;
     }
-    // Leaving, suspending and redrawing work everywhere, whatever is being typed.
-    if let Some(command @ (Command::Quit | Command::Suspend | Command::Redraw)) =
-        app.keymap.command(app.screen, chord)
+    if waits(app, command) {
+        app.early.push(Message::Key(key));
+        return Vec::new();
+    }
+    // Leaving, suspending and redrawing work everywhere, whatever is being typed, unless they have been given
+    // keys that write.
+    if let Some(command @ (Command::Quit | Command::Suspend | Command::Redraw)) = command
+        && !(typing(app) && writes(key))
     {
         return run(app, command);
     }
@@ -238,7 +287,7 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
 pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
     match command {
         Command::Quit | Command::Leave => {
-            leave(app);
+            leave(app, command == Command::Leave);
             Vec::new()
         }
         Command::Suspend => vec![Effect::Suspend],
@@ -287,14 +336,27 @@ pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
     }
 }
 
-/// Ends the program; where a sweep runs, only once the user knows that it stops then.
-fn leave(app: &mut App) {
-    if !app.sweep.is_active() || app.leaving {
-        app.quit = true;
+/// Within this time the same key once more ends the program.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// Ends the program; where a sweep runs, only once the user knows that it stops then. With `asks` one key too
+/// many on the way back does not end it: it takes two.
+fn leave(app: &mut App, asks: bool) {
+    let told = app.leaving.replace(app.now);
+    if !app.sweep.is_active() {
+        let again = told.is_some_and(|at| app.now.saturating_sub(at) <= AGAIN);
+        let nothing_here = matches!(app.dataset, DatasetState::Failed(_));
+        if again || nothing_here || !asks {
+            app.quit = true;
+        } else {
+            let key = app.keymap.key(Command::Leave);
+            app.say(format!("{key} again quits"));
+        }
         return;
     }
-    app.leaving = true;
-    if let Some(running) = &app.sweep.running {
+    if told.is_some() {
+        app.quit = true;
+    } else if let Some(running) = &app.sweep.running {
         let text = format!(
             "{}: leaving stops it; what has come is kept, and the run \"{}\" can go on later. The same key again leaves.",
             running.brief(),
@@ -305,6 +367,10 @@ fn leave(app: &mut App) {
 }
 
 fn paste(app: &mut App, text: &str) -> Vec<Effect> {
+    if !app.early.is_empty() {
+        app.early.push(Message::Paste(text.to_owned()));
+        return Vec::new();
+    }
     if let Some(Overlay::Palette { input, selected }) = &mut app.overlay {
         input.paste(text);
         *selected = 0;

@@ -286,6 +286,8 @@ fn the_program_comes_back_after_quitting_and_after_a_kill() {
     session.wait_for("enter opens it");
     session.wait_without("came back");
     session.press("q");
+    session.wait_for("q again quits");
+    session.press("q");
     assert!(session.wait_for_end().success());
 
     // Damage is one note, and a newer program's file is left to it until something is stored.

@@ -83,6 +83,8 @@ fn a_megabyte_is_pasted() {
     session.press("\x1b");
     session.wait_for("enter opens it");
     session.press("q");
+    session.wait_for("q again quits");
+    session.press("q");
     assert!(session.wait_for_end().success());
     assert!(!String::from_utf8_lossy(&session.raw()).contains("PWNED"));
 }

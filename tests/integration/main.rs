@@ -18,6 +18,7 @@ mod compose;
 mod embedded;
 mod encode;
 mod endurance;
+mod first_look;
 mod gallery;
 mod hostile;
 mod http;

@@ -277,6 +277,8 @@ fn a_first_visit() {
     session.press("q");
     session.wait_for("enter opens it");
     session.press("q");
+    session.wait_for("q again quits");
+    session.press("q");
     let status = session.wait_for_end();
     assert!(status.success(), "{status:?}");
     session.check_restored();
@@ -405,6 +407,8 @@ fn leaving_gives_the_terminal_back_and_keeps_what_has_come() {
     let (mut session, _server) = streaming();
     session.press("q");
     session.wait_for("enter opens it");
+    session.press("q");
+    session.wait_for("q again quits");
     session.press("q");
     assert!(session.wait_for_end().success());
     session.check_restored();

@@ -691,7 +691,7 @@ fn the_explorer_stays_usable_and_leaving_asks_once() {
     stage.app.quit = false;
     finish(&mut stage, ticket, None);
     assert!(stage.screen().contains("W shows it"));
-    stage.keys("q");
+    stage.keys("ctrl-c");
     assert!(stage.app.quit, "without a sweep nothing is asked");
 }
 

@@ -7,14 +7,15 @@
 use std::fmt::Write as _;
 
 use crate::domain::report::html::escape;
+use crate::domain::report::labels::{self, Marked};
 use crate::domain::report::{Cell, Panel, percent, plain};
 
 /// The drawing, in units of its own; the page scales it.
 const WIDTH: f64 = 400.0;
-const HEIGHT: f64 = 240.0;
+const HEIGHT: f64 = 252.0;
 const LEFT: f64 = 38.0;
 const RIGHT: f64 = 14.0;
-const TOP: f64 = 12.0;
+const TOP: f64 = 24.0;
 const BOTTOM: f64 = 40.0;
 
 /// Colours of the style sheet and shapes of marks; with more series they begin again, in other pairs.
@@ -30,6 +31,8 @@ pub(super) struct Point {
     pub(super) value: f64,
     pub(super) ends: Option<(f64, f64)>,
     pub(super) says: String,
+    /// Written beside it where there is room; empty: nothing.
+    pub(super) tag: String,
 }
 
 /// A line of the chart.
@@ -47,8 +50,10 @@ pub(super) struct Chart {
     pub(super) title: String,
     /// Labels below the horizontal axis with their places in the drawing.
     pub(super) ticks: Vec<(f64, String)>,
-    /// What the axes are.
-    pub(super) axes: String,
+    /// What the horizontal axis is: at most 52 characters, which the drawing has room for.
+    pub(super) across: String,
+    /// What the vertical axis is.
+    pub(super) up: String,
     /// Whether the points of a curve are joined.
     pub(super) lines: bool,
     /// The curves.
@@ -61,10 +66,11 @@ pub(super) fn of_panel(panel: &Panel) -> Chart {
     Chart {
         title: format!("{}; {}", panel.subject(), panel.measure.title()),
         ticks: ticks(panel),
-        axes: match lines {
-            true => "p, % of the documents that are signal or original; rates in %".to_owned(),
-            false => "retrieval; rates in %".to_owned(),
+        across: match lines {
+            true => "p, % of the documents that are signal or original".to_owned(),
+            false => "retrieval".to_owned(),
         },
+        up: "rates in %".to_owned(),
         lines,
         curves: curves(panel),
     }
@@ -140,6 +146,15 @@ impl Chart {
         for curve in &self.curves {
             draw(out, curve, self.lines);
         }
+        let marked = self.curves.iter().flat_map(|curve| &curve.points);
+        let marked: Vec<Marked<'_>> = marked
+            .map(|point| Marked {
+                x: point.x,
+                y: height(point.value),
+                tag: &point.tag,
+            })
+            .collect();
+        labels::write(out, &marked, (LEFT, WIDTH - RIGHT), (TOP, HEIGHT - BOTTOM));
     }
 }
 
@@ -235,6 +250,7 @@ fn own_point(cell: &Cell) -> Option<Point> {
         value,
         ends,
         says,
+        tag: String::new(),
     })
 }
 
@@ -245,6 +261,7 @@ fn paper_point(cell: &Cell) -> Option<Point> {
         value,
         ends: None,
         says: format!("{} %", percent(value)),
+        tag: String::new(),
     })
 }
 
@@ -297,10 +314,11 @@ fn axes(out: &mut String, chart: &Chart) {
     }
     let _ = write!(
         out,
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text><text x=\"4\" y=\"11\">{}</text>",
         LEFT + (WIDTH - LEFT - RIGHT) / 2.0,
         HEIGHT - 5.0,
-        escape(&chart.axes)
+        escape(&chart.across),
+        escape(&chart.up)
     );
 }
 

@@ -17,6 +17,7 @@ mod figures;
 mod grid;
 pub mod html;
 pub mod interval;
+mod labels;
 pub mod latex;
 pub mod markdown;
 mod measure;

@@ -94,7 +94,8 @@ fn chart<'a>(subject: &str, rows: impl Iterator<Item = &'a Calibration>) -> Char
             .into_iter()
             .map(|share| (across(f64::from(share) / 100.0), share.to_string()))
             .collect(),
-        axes: "confidence: the model's probability of its choice, %; accuracy in %".to_owned(),
+        across: "confidence: the model's probability of its choice, %".to_owned(),
+        up: "accuracy in %".to_owned(),
         lines: true,
         curves,
     }
@@ -111,6 +112,7 @@ fn curve(row: &Calibration) -> Curve {
             percent(bin.confidence),
             bin.n
         ),
+        tag: String::new(),
     };
     Curve {
         label: row.label.clone(),
@@ -127,6 +129,7 @@ fn diagonal() -> Curve {
         value: share,
         ends: None,
         says: format!("{0} % right at a confidence of {0} %", percent(share)),
+        tag: String::new(),
     };
     Curve {
         label: "as often right as confident".to_owned(),

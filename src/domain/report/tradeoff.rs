@@ -45,6 +45,7 @@ fn chart(accuracy: &Panel, coverage: &Panel) -> Option<Chart> {
                     let covered = same.cells.get(there)?.as_ref()?.value?;
                     let value = right.value?;
                     Some(Point {
+                        tag: column.label.clone(),
                         x: across(covered),
                         value,
                         ends: right.low.zip(right.high),
@@ -74,7 +75,8 @@ fn chart(accuracy: &Panel, coverage: &Panel) -> Option<Chart> {
             .into_iter()
             .map(|share| (across(f64::from(share) / 100.0), share.to_string()))
             .collect(),
-        axes: "coverage: % of the replies that chose an option; accuracy of those in %".to_owned(),
+        across: "coverage: % of the replies that chose an option".to_owned(),
+        up: "accuracy of the replies that chose one, in %".to_owned(),
         lines: false,
         curves,
     })

@@ -9,7 +9,7 @@ use crate::data::dataset::Dataset;
 use crate::data::store::Brief;
 use crate::domain::annotation::Book;
 use crate::tui::app::Ticket;
-use crate::tui::app::facet::{Case, FacetKind, Facets, case_of, without_reply};
+use crate::tui::app::facet::{Case, FacetKind, Facets, case_of, verdict_of, without_reply};
 use crate::tui::app::input::Input;
 use crate::tui::app::reply::{LastReply, Verdict};
 use crate::tui::widgets::line::one_line;
@@ -172,6 +172,16 @@ impl Browse {
         };
     }
 
+    /// What the list says of the question at a position: what came of its last reply, of those that pass the
+    /// facets.
+    pub fn last(&self, index: usize, question_id: &str) -> Option<LastReply> {
+        if self.facets.is_empty() {
+            return self.outcomes.get(question_id).copied();
+        }
+        let cases = self.cases.get(index)?;
+        LastReply::of(self.facets.passing(cases).rev().filter_map(verdict_of))
+    }
+
     /// Position of the chosen question in the dataset.
     pub fn current(&self) -> Option<usize> {
         self.shown.get(self.selected).copied()
@@ -237,6 +247,34 @@ mod tests {
         list.refilter();
         assert_eq!(list.shown.len(), 3);
         assert_eq!(list.current(), Some(2));
+    }
+
+    #[test]
+    fn the_list_shows_the_reply_for_which_a_question_passes() {
+        let case = |scenario: &str, outcome: &str| {
+            vec![
+                (FacetKind::Scenario, scenario.to_owned()),
+                (FacetKind::Outcome, outcome.to_owned()),
+            ]
+        };
+        let mut list = browse(&["answered three times"]);
+        list.cases = vec![vec![
+            case("robustness", "wrong"),
+            case("sufficiency", "insufficient"),
+            case("standard", "right"),
+        ]];
+        let last = |verdict| LastReply {
+            verdict,
+            later_try: false,
+        };
+        list.outcomes.insert("q".into(), last(Verdict::Right));
+        assert_eq!(list.last(0, "q"), Some(last(Verdict::Right)));
+        list.facets.toggle(FacetKind::Outcome, "wrong");
+        assert_eq!(list.last(0, "q"), Some(last(Verdict::Wrong)));
+        list.facets.toggle(FacetKind::Scenario, "sufficiency");
+        assert_eq!(list.last(0, "q"), None, "no reply passes");
+        list.facets.toggle(FacetKind::Outcome, "wrong");
+        assert_eq!(list.last(0, "q"), Some(last(Verdict::Insufficient)));
     }
 
     #[test]

@@ -145,6 +145,11 @@ impl Figures {
         subjects
     }
 
+    /// All panels of a measure.
+    pub fn with_measure(&self, measure: Measure) -> impl Iterator<Item = &Panel> {
+        self.panels().filter(move |panel| panel.measure == measure)
+    }
+
     /// The panels of a subject, each measure once.
     pub fn panels_of(&self, subject: &Panel) -> Vec<&Panel> {
         let mut panels: Vec<&Panel> = Vec::new();

@@ -131,6 +131,13 @@ pub fn case_of(brief: &Brief, annotation: Option<&Annotation>) -> Case {
     case
 }
 
+/// What came of the reply of a case; `None` where there is no reply.
+pub fn verdict_of(case: &Case) -> Option<Verdict> {
+    let (_, word) = case.iter().find(|(kind, _)| *kind == FacetKind::Outcome)?;
+    let mut verdicts = Verdict::ALL.into_iter();
+    verdicts.find(|verdict| verdict.words().1 == word)
+}
+
 /// The value of a question without a stored reply.
 pub fn without_reply() -> (FacetKind, String) {
     (FacetKind::Annotated, ANNOTATED[3].to_owned())
@@ -180,6 +187,14 @@ impl Facets {
     /// Whether a row with these cases passes.
     pub fn admit(&self, cases: &[Case]) -> bool {
         cases.iter().any(|case| self.fits(case, None))
+    }
+
+    /// Those of the cases that pass, in their order.
+    pub fn passing<'a>(
+        &'a self,
+        cases: &'a [Case],
+    ) -> impl DoubleEndedIterator<Item = &'a Case> + 'a {
+        cases.iter().filter(move |case| self.fits(case, None))
     }
 
     /// Whether a case has a chosen value of every facet, `except` left aside.

@@ -25,6 +25,8 @@ pub struct FindState {
     pub input: Input,
     /// Whether keys go to them.
     pub typing: bool,
+    /// The words before new ones were begun, while these are typed.
+    pub kept: Option<Input>,
     /// Whether it can be searched.
     pub index: FindIndex,
     /// The run whose replies are searched; `None`: those of all runs.

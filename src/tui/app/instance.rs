@@ -148,6 +148,8 @@ pub struct InstanceState {
     pub scroll: [usize; 6],
     /// Whether the reply panel stays at its end while text comes.
     pub follow: bool,
+    /// Whether the adversarial column was scrolled since it was composed; until then it shows its first change.
+    pub moved: bool,
 }
 
 impl InstanceState {
@@ -175,6 +177,7 @@ impl InstanceState {
             diff: DiffView::default(),
             scroll: [0; 6],
             follow: true,
+            moved: false,
         };
         state.settle_focus();
         Some(state)
@@ -206,6 +209,7 @@ impl InstanceState {
             self.scroll[panel.index()] = 0;
         }
         self.follow = true;
+        self.moved = false;
         self.scroll[Panel::Reply.index()] = 0;
         self.scroll[Panel::Scores.index()] = 0;
         self.settle_focus();

@@ -3,6 +3,8 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use unicode_width::UnicodeWidthStr;
+
 use crate::data::annotations::reply_id;
 use crate::data::store::{Brief, ReplyRecord};
 use crate::domain::answer::{Ending, Outcome, ParsedReply, ReplyShape, parse};
@@ -12,6 +14,7 @@ use crate::domain::score::{Scores, score};
 use crate::model::{ModelIdentity, Reply, Usage};
 use crate::tui::app::Ticket;
 use crate::tui::app::probe::Audit;
+use crate::tui::widgets::line::{cut, one_line};
 use crate::tui::widgets::text::Rich;
 
 /// A reply in one word, for lists.
@@ -396,6 +399,26 @@ pub fn caution(identity: &ModelIdentity) -> Option<String> {
     }
 }
 
+/// A model in at most `width` columns: name, what is behind it, caution. What lies between the name and the caution
+/// is shortened first.
+pub fn introduced(identity: &ModelIdentity, width: usize) -> (String, Option<String>) {
+    const LEAST: usize = 12;
+    let name = one_line(&identity.name);
+    let room = width.saturating_sub(name.width());
+    let behind = match identity.backend {
+        crate::model::BackendKind::Replay => Some(one_line(&identity.detail)),
+        _ => None,
+    };
+    let caution = identity.caution.as_deref().map(one_line);
+    let taken = caution.as_ref().map_or(0, |caution| caution.width() + 3);
+    let middle = room.saturating_sub(taken + 3);
+    let behind = behind
+        .filter(|behind| middle >= LEAST.min(behind.width()))
+        .map(|behind| cut(&behind, middle));
+    let parts: Vec<String> = behind.into_iter().chain(caution).collect();
+    (name, (!parts.is_empty()).then(|| parts.join(" · ")))
+}
+
 /// How often a label stands in a text as a whole word (`DOC_1` is not in `DOC_12`).
 fn mentions(text: &str, label: &str) -> usize {
     if label.is_empty() {
@@ -432,6 +455,12 @@ impl Replies {
     /// As [`Replies::shown`], of all replies to a question in a scenario.
     pub fn latest(&self, question_id: &str, scenario: Scenario) -> Option<&ReplyState> {
         self.best(|reply| reply.question.id == question_id && reply.context.scenario == scenario)
+    }
+
+    /// All replies to a question that are at hand, newest first.
+    pub fn to<'a>(&'a self, question_id: &'a str) -> impl Iterator<Item = &'a ReplyState> + 'a {
+        self.newest_first()
+            .filter(move |reply| reply.question.id == question_id)
     }
 
     fn best(&self, fits: impl Fn(&ReplyState) -> bool) -> Option<&ReplyState> {
@@ -506,6 +535,30 @@ mod tests {
             });
             assert_eq!(one_by_one, of(&tries), "{tries:?}");
         }
+    }
+
+    #[test]
+    fn the_caution_is_cut_last() {
+        let identity = ModelIdentity {
+            name: "replay:night".into(),
+            backend: crate::model::BackendKind::Replay,
+            detail: "embedded:small-model, recorded on 2026-11-30, replay of the run night".into(),
+            caution: Some("demo model, not a serious score".into()),
+            window: None,
+        };
+        let at = |width| {
+            let (name, rest) = introduced(&identity, width);
+            format!("{name} · {}", rest.unwrap_or_default())
+        };
+        assert_eq!(
+            at(200),
+            "replay:night · embedded:small-model, recorded on 2026-11-30, replay of the run night · demo model, not a serious score"
+        );
+        assert_eq!(
+            at(76),
+            "replay:night · embedded:small-model, reco… · demo model, not a serious score"
+        );
+        assert_eq!(at(50), "replay:night · demo model, not a serious score");
     }
 
     #[test]

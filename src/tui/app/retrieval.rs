@@ -122,6 +122,9 @@ impl BuildState {
 /// The lists, in screen order.
 pub const METHODS: [Method; 3] = [Method::Dense, Method::Bm25, Method::Hybrid];
 
+/// The place of BM25 among them.
+pub const WORDS: usize = 1;
+
 /// One list of hits: none yet, or what came of the search.
 pub type Hits = Option<Result<Found, String>>;
 
@@ -134,6 +137,8 @@ pub struct RetrievalState {
     pub query: Input,
     /// Whether keys go to the query line.
     pub typing: bool,
+    /// The query before a new one was begun, while that is typed.
+    pub kept: Option<Input>,
     /// The newest search; its answers are the ones shown.
     pub asking: Option<Ticket>,
     /// Whether it has not been answered yet.
@@ -174,6 +179,11 @@ impl RetrievalState {
     /// Whether an index is being built or a search runs.
     pub fn is_busy(&self) -> bool {
         matches!(self.index, IndexState::Building { .. }) || self.searching
+    }
+
+    /// Whether words are all that this index can be searched by.
+    pub fn words_only(&self) -> bool {
+        matches!(&self.index, IndexState::Ready(info) if info.encoder.is_none())
     }
 
     /// Whether an index that is there already is being opened, rather than one built.

@@ -88,9 +88,14 @@ impl Talk {
 
     /// Twice as fast, or half as fast, within bounds.
     pub fn faster(&mut self, faster: bool) {
-        let factor = if faster { 2.0 } else { 0.5 };
-        self.speed = (self.speed * factor).clamp(SPEEDS.0, SPEEDS.1);
+        self.speed = stepped(self.speed, faster);
     }
+}
+
+/// Twice a speed, or half of it, within bounds.
+pub fn stepped(speed: f64, faster: bool) -> f64 {
+    let factor = if faster { 2.0 } else { 0.5 };
+    (speed * factor).clamp(SPEEDS.0, SPEEDS.1)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::tui::app::comeback::{diff_named, panel_named, place, screen_named};
 use crate::tui::app::compare::Contender;
 use crate::tui::app::facet::Facets;
 use crate::tui::app::input::Input;
+use crate::tui::app::instance::Panel;
 use crate::tui::app::{App, Screen, compare as compared};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
@@ -133,6 +134,7 @@ fn question(app: &mut App, open: &OpenQuestion, effects: &mut Vec<Effect>) -> Op
         for (at, row) in state.scroll.iter_mut().zip(&open.scroll) {
             *at = *row;
         }
+        state.moved = state.scroll[Panel::Adversarial.index()] > 0;
     }
     instance::clamp(app);
     None

@@ -17,6 +17,7 @@ pub(super) fn open(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     };
     app.find.from = Some(app.screen);
+    app.find.kept = None;
     app.screen = Screen::Find;
     app.find.typing = true;
     let run = app.browse.run.clone();
@@ -95,6 +96,13 @@ pub(super) fn on_event(app: &mut App, ticket: Ticket, event: FindEvent) -> Vec<E
 /// Keys while words are typed: arrows still move in the list.
 pub(super) fn on_typing(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     match key.code {
+        KeyCode::Up | KeyCode::Esc if app.find.kept.is_some() && blank(app) => {
+            if let Some(kept) = app.find.kept.take() {
+                app.find.input = kept;
+            }
+            app.find.typing = key.code == KeyCode::Up;
+            return search(app);
+        }
         KeyCode::Enter if !app.find.hits.is_empty() => app.find.typing = false,
         KeyCode::Esc if app.find.hits.is_empty() => return back(app),
         KeyCode::Esc => app.find.typing = false,
@@ -108,6 +116,11 @@ pub(super) fn on_typing(app: &mut App, key: KeyEvent) -> Vec<Effect> {
         }
     }
     Vec::new()
+}
+
+/// Whether no words are there.
+fn blank(app: &App) -> bool {
+    app.find.input.text().trim().is_empty()
 }
 
 pub(super) fn paste(app: &mut App, text: &str) -> Vec<Effect> {
@@ -125,6 +138,11 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
     }
     match command {
         Command::EditQuery => app.find.typing = true,
+        Command::NewQuery => {
+            app.find.kept = Some(std::mem::take(&mut app.find.input));
+            app.find.typing = true;
+            return search(app);
+        }
         Command::Open => return open_hit(app),
         Command::Back => return back(app),
         _ => {}

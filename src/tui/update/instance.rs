@@ -3,12 +3,14 @@
 use ratatui::layout::Position;
 
 use crate::domain::context::{Condition, MAX_DOCS, Mode, Scenario, SourceFilter};
+use crate::domain::passage::Role;
 use crate::tui::app::instance::{InstanceState, Panel};
 use crate::tui::app::{App, Overlay, Screen};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
-use crate::tui::update::{browse, distance, probe, queue, reply, scrolled};
+use crate::tui::update::{browse, distance, probe, queue, reply, scrolled, talk};
 use crate::tui::view;
+use crate::tui::view::instance::Sight;
 
 /// Opens a question; the condition and how things are shown stay as they were.
 pub(super) fn open(app: &mut App, index: usize) -> Vec<Effect> {
@@ -95,6 +97,9 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         Command::PreviousQuestion => return step_question(app, -1),
         Command::NextDocument => jump(app, true),
         Command::PreviousDocument => jump(app, false),
+        Command::NextChange => next_change(app),
+        Command::TalkFaster => return talk::pace(app, true),
+        Command::TalkSlower => return talk::pace(app, false),
         _ => return change(app, command),
     }
     Vec::new()
@@ -235,20 +240,52 @@ fn scroll(app: &mut App, command: Command) {
     let Some(panel) = app.instance.as_ref().map(|state| state.focus) else {
         return;
     };
-    let (rows, height) = view::instance::extent(app, panel);
-    let Some(by) = distance(command, height) else {
+    let Some(sight) = view::instance::sight(app, panel) else {
         return;
     };
-    let at = view::instance::scroll_of(app, panel, rows, height);
-    let next = scrolled(at, by, rows, height);
-    set_scroll(app, panel, next, rows, height);
+    if let Some(by) = distance(command, sight.height) {
+        let next = scrolled(sight.at, by, sight.rows, sight.height);
+        set_scroll(app, panel, next, &sight);
+    }
 }
 
-fn set_scroll(app: &mut App, panel: Panel, next: usize, rows: usize, height: usize) {
+fn set_scroll(app: &mut App, panel: Panel, next: usize, sight: &Sight) {
     if let Some(state) = &mut app.instance {
         state.scroll[panel.index()] = next;
-        if panel == Panel::Reply {
-            state.follow = next + height >= rows;
+        match panel {
+            Panel::Reply => state.follow = next + sight.height >= sight.rows,
+            Panel::Adversarial => state.moved = true,
+            _ => {}
+        }
+    }
+}
+
+/// Scrolls the adversarial documents to the next edited words, after the last to the first ones.
+fn next_change(app: &mut App) {
+    let Some(state) = &mut app.instance else {
+        return;
+    };
+    if state.count(Role::Adversarial) == 0 {
+        app.say("no document is edited here; robustness below 100 % has edited ones");
+        return;
+    }
+    state.focus = Panel::Adversarial;
+    let Some(sight) = view::instance::sight(app, Panel::Adversarial) else {
+        return;
+    };
+    let places = || sight.changes.iter().map(|&row| sight.around(row));
+    let Some(first) = places().next() else {
+        app.say("no word differs in this view of the edited documents");
+        return;
+    };
+    match places().find(|&place| place > sight.at) {
+        Some(next) => set_scroll(app, Panel::Adversarial, next, &sight),
+        None => {
+            set_scroll(app, Panel::Adversarial, first, &sight);
+            app.say(match first == sight.at {
+                true => "all changes are in sight",
+                false => "that was the last change; this is the first",
+            });
         }
     }
 }
@@ -258,17 +295,17 @@ fn jump(app: &mut App, forward: bool) {
     let Some(panel) = app.instance.as_ref().map(|state| state.focus) else {
         return;
     };
-    let (rows, height) = view::instance::extent(app, panel);
-    let at = view::instance::scroll_of(app, panel, rows, height);
-    let anchors = view::instance::anchors(app, panel);
+    let Some(sight) = view::instance::sight(app, panel) else {
+        return;
+    };
+    let mut anchors = sight.anchors.iter().copied();
     let next = if forward {
-        anchors.into_iter().find(|&anchor| anchor > at)
+        anchors.find(|&anchor| anchor > sight.at)
     } else {
-        anchors.into_iter().rev().find(|&anchor| anchor < at)
+        anchors.rev().find(|&anchor| anchor < sight.at)
     };
     if let Some(next) = next {
-        let next = next.min(rows.saturating_sub(height));
-        set_scroll(app, panel, next, rows, height);
+        set_scroll(app, panel, next.min(sight.most()), &sight);
     }
 }
 

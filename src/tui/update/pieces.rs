@@ -213,10 +213,11 @@ fn documents_in_sight(app: &App, state: &InstanceState) -> Vec<Piece> {
     let Some((panel, role)) = panel.and_then(|panel| Some((panel, panel.role()?))) else {
         return Vec::new();
     };
-    let (rows, height) = view::instance::extent(app, panel);
-    let top = view::instance::scroll_of(app, panel, rows, height);
-    let anchors = view::instance::anchors(app, panel);
-    let row = anchors.iter().rposition(|&anchor| anchor <= top);
+    let sight = view::instance::sight(app, panel);
+    let row = sight.and_then(|sight| {
+        let anchors = sight.anchors.iter();
+        anchors.clone().rposition(|&anchor| anchor <= sight.at)
+    });
     let mut of_role = composed
         .context
         .documents

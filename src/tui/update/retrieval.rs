@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::tui::app::input::Input;
-use crate::tui::app::retrieval::{BuildState, IndexState, METHODS};
+use crate::tui::app::retrieval::{BuildState, IndexState, METHODS, WORDS};
 use crate::tui::app::{App, Screen, Ticket};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
@@ -125,6 +125,13 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
     }
     match command {
         Command::EditQuery => app.retrieval.typing = true,
+        Command::NewQuery => {
+            app.retrieval.kept = Some(std::mem::take(&mut app.retrieval.query));
+            app.retrieval.typing = true;
+        }
+        Command::FocusNext | Command::FocusPrevious if app.retrieval.words_only() => {
+            app.say("without an encoder there is this list only");
+        }
         Command::FocusNext => app.retrieval.focus = (app.retrieval.focus + 1) % METHODS.len(),
         Command::FocusPrevious => {
             app.retrieval.focus = (app.retrieval.focus + METHODS.len() - 1) % METHODS.len();
@@ -157,24 +164,38 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
 
 /// Keys while the query is typed.
 pub(super) fn on_typing(app: &mut App, key: KeyEvent) -> Vec<Effect> {
+    let blank = app.retrieval.query.text().trim().is_empty();
     match key.code {
+        KeyCode::Up if blank => restore(app),
         KeyCode::Enter => {
             app.retrieval.typing = false;
+            // Nothing was typed: the lists still answer the old query.
+            if blank {
+                restore(app);
+            }
+            app.retrieval.kept = None;
             let mut effects = match app.retrieval.index {
                 IndexState::None => build(app),
                 _ => Vec::new(),
             };
             effects.extend(search(app));
-            effects
+            return effects;
         }
         KeyCode::Esc => {
             app.retrieval.typing = false;
-            Vec::new()
+            restore(app);
         }
         _ => {
             app.retrieval.query.key(key);
-            Vec::new()
         }
+    }
+    Vec::new()
+}
+
+/// The query as it was before a new one was begun.
+fn restore(app: &mut App) {
+    if let Some(kept) = app.retrieval.kept.take() {
+        app.retrieval.query = kept;
     }
 }
 
@@ -198,6 +219,9 @@ pub(super) fn on_index(app: &mut App, ticket: Ticket, event: IndexEvent) -> Vec<
         },
         IndexEvent::Note(text) => app.retrieval.note = Some(text),
         IndexEvent::Finished(Ok(info)) => {
+            if info.encoder.is_none() {
+                app.retrieval.focus = WORDS;
+            }
             app.retrieval.index = IndexState::Ready(info);
             return again(app);
         }

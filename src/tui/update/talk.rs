@@ -4,7 +4,7 @@ use crate::data::talk::{NO_PAPER, Show, Step};
 use crate::domain::report::Panel;
 use crate::domain::text::{count, short};
 use crate::tui::app::instance::Panel as Part;
-use crate::tui::app::talk::Waiting;
+use crate::tui::app::talk::{Waiting, stepped};
 use crate::tui::app::{App, Screen};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
@@ -20,10 +20,25 @@ pub(super) fn begin(app: &mut App) -> Vec<Effect> {
     effects
 }
 
-/// Back to the step where the talk was left.
+/// Plays recordings twice or half as fast outside of a talk.
+pub(super) fn pace(app: &mut App, faster: bool) -> Vec<Effect> {
+    if !app.replays() {
+        app.say("only recordings (--model replay:RUN) can be played faster or slower");
+        return Vec::new();
+    }
+    app.speed = stepped(app.speed, faster);
+    app.say(format!("recordings are played ×{}", app.speed));
+    vec![Effect::Pace(app.speed)]
+}
+
+/// Back to the step where the talk was left, at the talk's speed.
 pub(super) fn resume(app: &mut App) -> Vec<Effect> {
-    match app.talk.as_ref().map(|talk| talk.at) {
-        Some(at) => enter(app, at),
+    match app.talk.as_ref().map(|talk| (talk.at, talk.speed)) {
+        Some((at, speed)) => {
+            let mut effects = vec![Effect::Pace(speed)];
+            effects.extend(enter(app, at));
+            effects
+        }
         None => {
             app.say("there is no talk: start with `medrgb --talk SCRIPT` or `medrgb --demo`");
             Vec::new()
@@ -65,7 +80,8 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
             };
             let key = app.keymap.key(Command::Talk);
             app.say(format!("the talk is left; {key} goes on with it"));
-            Vec::new()
+            // Its speed stays behind.
+            vec![Effect::Pace(app.speed)]
         }
         _ => Vec::new(),
     }

@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use crate::domain::text::count;
+use crate::tui::app::facet::verdict_of;
 use crate::tui::app::reply::Verdict;
 use crate::tui::app::{App, DatasetState, Screen};
 use crate::tui::command::Command;
@@ -71,7 +72,12 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     match &app.dataset {
         DatasetState::Loading => {
             let text = format!("Loading {} …", app.settings.dataset);
-            message(app, area, buffer, &[(&text, Tone::Text)]);
+            let waiting = match app.early.is_empty() {
+                true => "",
+                false => "Your keys are kept, and do then what they do.",
+            };
+            let lines = [(text.as_str(), Tone::Text), (waiting, Tone::Faint)];
+            message(app, area, buffer, &lines);
         }
         DatasetState::Failed(problem) => failed(app, area, buffer, problem),
         DatasetState::Ready(_) => {
@@ -279,10 +285,10 @@ fn list(app: &App, area: Rect, buffer: &mut Buffer) {
 
 fn heading(app: &App, inner: Rect, buffer: &mut Buffer, columns: &Columns) {
     let mut text = fit(
-        if columns.outcome > 1 {
-            "last reply"
-        } else {
-            ""
+        match (columns.outcome > 1, app.browse.facets.is_empty()) {
+            (false, _) => "",
+            (true, true) => "last reply",
+            (true, false) => "reply that fits",
         },
         columns.outcome + 2,
     );
@@ -307,7 +313,7 @@ fn entry_line(app: &App, index: usize, columns: &Columns) -> Line<'static> {
         .data()
         .and_then(|data| data.questions.get(index))
         .map(|question| question.id.as_str());
-    let last = question_id.and_then(|id| app.browse.outcomes.get(id));
+    let last = question_id.and_then(|id| app.browse.last(index, id));
     let (outcome, tone) = match last {
         Some(last) => {
             let (mark, word) = last.verdict.words();
@@ -378,7 +384,20 @@ fn preview(app: &App, area: Rect, buffer: &mut Buffer) {
         flow.say(&app.wraps, &text, tone);
     }
     flow.gap();
-    let last = app.browse.outcomes.get(&question.id);
+    let index = app.browse.current().unwrap_or_default();
+    if !app.browse.facets.is_empty() {
+        let cases = app.browse.cases.get(index).map_or(&[][..], Vec::as_slice);
+        let all = cases.iter().filter_map(verdict_of).count();
+        let fit = app.browse.facets.passing(cases);
+        let fit = fit.filter_map(verdict_of).count();
+        let text = format!(
+            "{fit} of {} of this question fit what is chosen; the list shows the last of them.",
+            count(all, "stored reply")
+        );
+        flow.say(&app.wraps, &text, Tone::Match);
+        flow.gap();
+    }
+    let last = app.browse.last(index, &question.id);
     if last.is_some_and(|last| last.later_try) {
         let text =
             "! A later try was stopped or gave no reply; the list shows the last reply that came.";

@@ -28,6 +28,39 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     }
 }
 
+/// Rows that the content of a list over the screen needs at a width.
+pub(super) fn rows(app: &App, width: u16) -> u16 {
+    let rows = match &app.overlay {
+        Some(Overlay::Runs { purpose, .. }) => match &app.annotate.runs {
+            RunList::Ready(runs) if !runs.is_empty() => {
+                runs.len() + usize::from(*purpose == RunUse::Outcomes)
+            }
+            // A sentence or two.
+            _ => 4,
+        },
+        Some(Overlay::Facets { values, .. }) => {
+            let mut kinds: Vec<FacetKind> = values.iter().map(|value| value.kind).collect();
+            kinds.dedup();
+            let note = about_facets(app, width).map_or(0, |note| note.rows());
+            (values.len() + kinds.len() + note).max(2)
+        }
+        _ => 0,
+    };
+    u16::try_from(rows).unwrap_or(u16::MAX)
+}
+
+/// What the numbers of the facets count, where a row can have several replies.
+fn about_facets(app: &App, width: u16) -> Option<Flow> {
+    if app.screen == Screen::Queue {
+        return None;
+    }
+    let mut flow = Flow::new(width);
+    flow.gap();
+    let text = "Numbers are questions. A question fits if one of its stored replies has it all; the list shows that reply.";
+    flow.say(&app.wraps, text, Tone::Faint);
+    Some(flow)
+}
+
 fn runs(app: &App, area: Rect, buffer: &mut Buffer, selected: usize, purpose: RunUse) {
     let theme = &app.theme;
     let title = match purpose {
@@ -155,7 +188,27 @@ fn facets(app: &App, area: Rect, buffer: &mut Buffer, selected: usize, values: &
         let right = vec![span(theme, format!(" {}", value.count), tone)];
         rows.push(both_ends(left, right, usize::from(inner.width)));
     }
-    list(app, inner, buffer, &rows, at);
+    let note = about_facets(app, inner.width);
+    let note_rows = note.as_ref().map_or(0, Flow::rows);
+    let note_rows = u16::try_from(note_rows).unwrap_or(u16::MAX);
+    // Where there is little room, the choice comes first.
+    let note_rows = match usize::from(inner.height.saturating_sub(note_rows)) >= rows.len().min(8) {
+        true => note_rows.min(inner.height),
+        false => 0,
+    };
+    let values = Rect {
+        height: inner.height - note_rows,
+        ..inner
+    };
+    list(app, values, buffer, &rows, at);
+    if let Some(note) = note.filter(|_| note_rows > 0) {
+        let place = Rect {
+            y: values.bottom(),
+            height: note_rows,
+            ..inner
+        };
+        note.draw(place, buffer, 0, theme);
+    }
 }
 
 /// What of the screen can be taken, each with its key.

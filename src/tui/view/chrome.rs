@@ -6,6 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Borders, Widget};
 
+use crate::domain::passage::Role;
 use crate::tui::app::retrieval::IndexState;
 use crate::tui::app::sweep::Phase;
 use crate::tui::app::{App, Notice, Overlay, Screen, compare, sweep};
@@ -240,7 +241,7 @@ fn fixed(theme: &Theme, hints: &[&str]) -> Vec<Span<'static>> {
 
 /// Commands whose keys stand in the footer before others where not all fit: without them nobody gets far, or
 /// out again. Most needed first.
-const FIRST: [Command; 26] = [
+const FIRST: [Command; 28] = [
     Command::Help,
     Command::Back,
     Command::Leave,
@@ -265,6 +266,8 @@ const FIRST: [Command; 26] = [
     Command::NextScenario,
     Command::LessSignal,
     Command::Retrieval,
+    Command::TalkFaster,
+    Command::NextChange,
     Command::NextDiffView,
     Command::FocusNext,
 ];
@@ -383,6 +386,13 @@ fn matters(app: &App, command: Command) -> bool {
         Command::NextDiffView => context.is_some_and(|context| {
             context.scenario == crate::domain::context::Scenario::Robustness
         }),
+        Command::NextChange => app
+            .instance
+            .as_ref()
+            .is_some_and(|state| state.count(Role::Adversarial) > 0),
+        Command::TalkFaster | Command::TalkSlower if app.screen == Screen::Instance => {
+            app.replays() && running
+        }
         Command::Problems => {
             let missing = app.data().is_some_and(|data| !data.problems.is_empty());
             missing || !app.faults.is_empty()

@@ -3,6 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
 
 use crate::domain::compare::{Answered, Cell, McNemar, MetricComparison, Rate, Side, Unit};
 use crate::domain::report::Measure;
@@ -14,10 +15,11 @@ use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::browse::verdict_tone;
 use crate::tui::view::chrome::{bar, frame, inside, panel, put, span};
+use crate::tui::view::instance::first_fitting;
 use crate::tui::view::sweep::{WIDE, body, select, waiting};
 use crate::tui::view::{documents, reply};
 use crate::tui::widgets::flow::{Flow, scroll_bar};
-use crate::tui::widgets::line::{cut, fit, one_line};
+use crate::tui::widgets::line::{cut, cut_spans, fit, one_line};
 
 /// From this width on both replies stand side by side.
 const PAIR_WIDE: u16 = 76;
@@ -264,6 +266,8 @@ fn figures(app: &App, compared: &Compared, width: u16) -> Flow {
     };
     let text = format!("{}, {}", count(pairs, "pair"), count(questions, "question"));
     flow.say(&app.wraps, &text, Tone::Text);
+    let table = Table::of(metrics.iter().map(|(_, figures)| figures), flow.width());
+    table.head(app, &mut flow);
     for (metric, figures) in metrics {
         let lower = match metric.higher_is_better() {
             Some(false) => " (lower is better)",
@@ -271,13 +275,7 @@ fn figures(app: &App, compared: &Compared, width: u16) -> Flow {
         };
         let title = format!("{}{lower}", Measure::Of(*metric).title());
         flow.say(&app.wraps, &title, Tone::Strong);
-        let text = format!(
-            "  A {}  B {}  B−A {}",
-            rate(&figures.a),
-            rate(&figures.b),
-            difference(figures)
-        );
-        flow.say(&app.wraps, &text, Tone::Text);
+        table.row(app, figures, &mut flow);
         if let Some(mcnemar) = &figures.mcnemar {
             flow.say(&app.wraps, &format!("  {}", test(mcnemar)), Tone::Text);
         }
@@ -301,26 +299,130 @@ fn figures(app: &App, compared: &Compared, width: u16) -> Flow {
     flow
 }
 
-fn rate(rate: &Rate) -> String {
-    let Some(value) = rate.rate else {
-        return "none".to_owned();
-    };
-    let interval = rate.interval.map_or_else(String::new, |(low, high)| {
-        format!(" [{:.1}, {:.1}]", low * 100.0, high * 100.0)
-    });
-    format!("{:.1} %{interval}", value * 100.0)
+/// Columns between two of the table.
+const GAP: usize = 2;
+
+/// The figures of both sides and their difference, side by side: a figure with its interval, or the interval below
+/// it, or a row for each where there is no room.
+enum Table {
+    /// The columns' widths.
+    Wide([usize; 3]),
+    Halved([usize; 3]),
+    Rows,
 }
 
-fn difference(figures: &MetricComparison) -> String {
-    let Some(difference) = figures.difference else {
-        return "none".to_owned();
-    };
-    let interval = figures
-        .difference_interval
-        .map_or_else(String::new, |(low, high)| {
-            format!(" [{}, {}]", points(low), points(high))
-        });
-    format!("{}{interval}", points(difference))
+impl Table {
+    const HEADS: [&'static str; 3] = ["A  %", "B  %", "B−A  points"];
+
+    fn of<'a>(all: impl Iterator<Item = &'a MetricComparison>, width: usize) -> Table {
+        let cells: Vec<[Figure; 3]> = all.map(cells).collect();
+        let widths = |of: &dyn Fn(&Figure) -> usize| {
+            [0, 1, 2].map(|at| {
+                let figures = cells.iter().map(|row| of(&row[at]));
+                figures.chain([Table::HEADS[at].width()]).max().unwrap_or(0)
+            })
+        };
+        let fits = |widths: &[usize; 3]| widths.iter().sum::<usize>() + 2 * GAP + INDENT <= width;
+        let whole = widths(&|figure| figure.whole().width());
+        let halved = widths(&|figure| figure.value.width().max(figure.interval.width()));
+        match (fits(&whole), fits(&halved)) {
+            (true, _) => Table::Wide(whole),
+            (false, true) => Table::Halved(halved),
+            _ => Table::Rows,
+        }
+    }
+
+    fn head(&self, app: &App, flow: &mut Flow) {
+        if let Table::Wide(widths) | Table::Halved(widths) = self {
+            let heads = Table::HEADS.map(str::to_owned);
+            flow.line(Line::from(span(
+                &app.theme,
+                row_of(&heads, widths),
+                Tone::Faint,
+            )));
+        }
+    }
+
+    fn row(&self, app: &App, figures: &MetricComparison, flow: &mut Flow) {
+        let cells = cells(figures);
+        let mut line = |text: String, tone| flow.line(Line::from(span(&app.theme, text, tone)));
+        match self {
+            Table::Wide(widths) => {
+                let whole = cells.each_ref().map(Figure::whole);
+                line(row_of(&whole, widths), Tone::Text);
+            }
+            Table::Halved(widths) => {
+                let [values, intervals] = [
+                    cells.each_ref().map(|figure| figure.value.clone()),
+                    cells.each_ref().map(|figure| figure.interval.clone()),
+                ];
+                line(row_of(&values, widths), Tone::Text);
+                line(row_of(&intervals, widths), Tone::Faint);
+            }
+            Table::Rows => {
+                for (name, figure) in ["A   ", "B   ", "B−A "].into_iter().zip(&cells) {
+                    line(format!("  {name}{}", figure.whole()), Tone::Text);
+                }
+            }
+        }
+    }
+}
+
+/// Columns before the table.
+const INDENT: usize = 2;
+
+/// Texts in columns.
+fn row_of(texts: &[String; 3], widths: &[usize; 3]) -> String {
+    let mut row = " ".repeat(INDENT);
+    for (text, width) in texts.iter().zip(widths) {
+        row += &fit(text, width + GAP);
+    }
+    row.trim_end().to_owned()
+}
+
+/// A figure and its interval, as they are shown.
+struct Figure {
+    value: String,
+    /// Empty where there is none.
+    interval: String,
+}
+
+impl Figure {
+    fn whole(&self) -> String {
+        match self.interval.is_empty() {
+            true => self.value.clone(),
+            false => format!("{} {}", self.value, self.interval),
+        }
+    }
+}
+
+/// The figures of A, of B, and their difference.
+fn cells(figures: &MetricComparison) -> [Figure; 3] {
+    [rate(&figures.a), rate(&figures.b), difference(figures)]
+}
+
+fn rate(rate: &Rate) -> Figure {
+    let value = |share: f64| format!("{:.1}", share * 100.0);
+    figure(rate.rate, rate.interval, value)
+}
+
+fn difference(figures: &MetricComparison) -> Figure {
+    figure(figures.difference, figures.difference_interval, points)
+}
+
+fn figure(
+    value: Option<f64>,
+    interval: Option<(f64, f64)>,
+    words: impl Fn(f64) -> String,
+) -> Figure {
+    let none = || "none".to_owned();
+    let interval = interval.filter(|_| value.is_some());
+    Figure {
+        value: value.map_or_else(none, &words),
+        interval: interval.map_or_else(String::new, |(low, high)| {
+            format!("[{}, {}]", words(low), words(high))
+        }),
+    }
 }
 
 fn points(share: f64) -> String {
@@ -364,7 +466,7 @@ fn list(app: &App, compared: &Compared, area: Rect, buffer: &mut Buffer) {
     let right = vec![span(theme, format!("{key}: next list"), Tone::Faint)];
     frame(app, area, buffer, focused, left, right);
     let inner = inside(area);
-    let spans = tallies(app, compared);
+    let spans = tallies(app, compared, usize::from(inner.width));
     put(buffer, inner.x, inner.y, &Line::from(spans), inner.width);
     let rows = list_rows(app);
     if app.compare.shown.is_empty() {
@@ -388,7 +490,7 @@ fn list(app: &App, compared: &Compared, area: Rect, buffer: &mut Buffer) {
             buffer,
             rows.x,
             y,
-            &pair_line(app, pair, rows.width),
+            &pair_line(app, pair, rows.width, compared.comparison.conditions.len()),
             rows.width,
         );
         if row == app.compare.row {
@@ -418,26 +520,38 @@ fn side_tone(side: Side) -> Tone {
     }
 }
 
-/// How many pairs are in each list.
-fn tallies(app: &App, compared: &Compared) -> Vec<Span<'static>> {
-    let theme = &app.theme;
-    let mut spans = Vec::new();
-    for (side, number) in compared.counts() {
-        let tone = match app.compare.side == Some(side) {
-            true => Tone::Key,
-            false => Tone::Faint,
-        };
-        spans.push(span(
-            theme,
-            format!("{} {number}   ", side.describe()),
-            tone,
-        ));
-    }
-    spans
+/// How many pairs are in each list, in as many words as fit.
+fn tallies(app: &App, compared: &Compared, width: usize) -> Vec<Span<'static>> {
+    let brief = |side: Side| match side {
+        Side::OnlyA => "A",
+        Side::OnlyB => "B",
+        Side::Neither => "none",
+        Side::Both => "both",
+    };
+    let spans = |name: &dyn Fn(Side) -> &'static str, gap: &str| {
+        let counts = compared.counts().into_iter();
+        let spans = counts.map(|(side, number)| {
+            let tone = match app.compare.side == Some(side) {
+                true => Tone::Key,
+                false => Tone::Faint,
+            };
+            span(&app.theme, format!("{} {number}{gap}", name(side)), tone)
+        });
+        spans.collect::<Vec<_>>()
+    };
+    let right = span(&app.theme, "right: ", Tone::Faint);
+    let choices = [
+        spans(&|side| side.describe(), "   "),
+        spans(&|side| side.describe(), "  "),
+        [vec![right], spans(&brief, "  ")].concat(),
+        spans(&brief, " "),
+    ];
+    let line = first_fitting(choices, width);
+    cut_spans(line, width)
 }
 
 /// Marks of both sides, question and condition.
-fn pair_line(app: &App, pair: &Answered, width: u16) -> Line<'static> {
+fn pair_line(app: &App, pair: &Answered, width: u16, conditions: usize) -> Line<'static> {
     let theme = &app.theme;
     let (a, b) = match pair.side {
         Side::OnlyA => (true, false),
@@ -451,20 +565,24 @@ fn pair_line(app: &App, pair: &Answered, width: u16) -> Line<'static> {
         let at = data.position(&pair.question)?;
         Some(one_line(&data.questions.get(at)?.text))
     });
-    let condition = words(&pair.condition);
+    // Where all pairs have the same condition, the figures' title has it.
+    let condition = match app.compare.condition.is_some() || conditions < 2 {
+        true => String::new(),
+        false => format!("  {}", words(&pair.condition)),
+    };
     let id = usize::from(width)
-        .saturating_sub(12 + condition.len())
-        .clamp(8, 22);
+        .saturating_sub(10 + condition.width())
+        .clamp(8, if width < 80 { 15 } else { 22 });
     let mut spans = vec![
         span(theme, format!("A{mark_a} "), tone_a),
         span(theme, format!("B{mark_b}  "), tone_b),
         span(theme, fit(&one_line(&pair.question), id), Tone::Strong),
-        span(theme, format!("  {condition}"), Tone::Text),
+        span(theme, condition, Tone::Text),
     ];
     if let Some(question) = question {
         spans.push(span(theme, format!("  {question}"), Tone::Faint));
     }
-    Line::from(spans)
+    Line::from(cut_spans(spans, usize::from(width)))
 }
 
 /// The question above, both replies below.

@@ -14,7 +14,7 @@ use crate::tui::view::chrome::{frame, inside, panel, span};
 use crate::tui::view::sweep::{body, waiting};
 use crate::tui::widgets::chart::{self, Chart, Point, Series};
 use crate::tui::widgets::flow::Flow;
-use crate::tui::widgets::line::{cut, one_line};
+use crate::tui::widgets::line::{both_ends, fitting, one_line};
 
 /// From this width on the words stand beside the chart, else below it.
 const BESIDE: u16 = 70;
@@ -105,22 +105,29 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     let left = vec![span(theme, subject, Tone::Title)];
     frame(app, chart_area, buffer, false, left, Vec::new());
     let inner = inside(chart_area);
-    let title = Line::from(span(
-        theme,
-        cut(shown.panel.measure.title(), usize::from(inner.width)),
-        Tone::Text,
-    ));
+    let drawn = chart_of(app, &shown);
+    let top = format!("axis 0 to {:.0} %", drawn.top * 100.0);
+    let right = match drawn.top < 1.0 {
+        true => vec![span(theme, top, Tone::Warning)],
+        false => Vec::new(),
+    };
+    let title = vec![span(theme, shown.panel.measure.title(), Tone::Text)];
+    let title = both_ends(title, right, usize::from(inner.width));
     if inner.height > 6 {
         buffer.set_line(inner.x, inner.y, &title, inner.width);
+        let width = usize::from(inner.width);
         let axis = match joined(shown.panel) {
-            true => "p: % of documents that are signal or original; rates in %",
-            false => "retrieval; rates in %",
+            true => fitting(
+                [
+                    "p: % of documents that are signal or original; rates in %",
+                    "p: % signal or original documents; rates in %",
+                    "p in %; rates in %",
+                ],
+                width,
+            ),
+            false => fitting(["retrieval; rates in %"], width),
         };
-        let axis = Line::from(span(
-            theme,
-            cut(axis, usize::from(inner.width)),
-            Tone::Faint,
-        ));
+        let axis = Line::from(span(theme, axis, Tone::Faint));
         buffer.set_line(
             inner.x,
             inner.bottom().saturating_sub(1),
@@ -133,7 +140,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         height: inner.height.saturating_sub(2),
         ..inner
     };
-    chart::draw(&chart_of(app, &shown), plot, buffer, theme, app.braille);
+    chart::draw(&drawn, plot, buffer, theme, app.braille);
     let flow = words(app, &shown, inside(words_area).width);
     let left = vec![span(theme, "In words and numbers", Tone::Title)];
     let right = vec![span(theme, one_line(&curves.run), Tone::Faint)];
@@ -204,6 +211,7 @@ fn chart_of(app: &App, shown: &Shown<'_>) -> Chart {
             mark,
             tone,
             dashed: true,
+            band: false,
         });
     }
     for (at, row) in panel
@@ -227,6 +235,7 @@ fn chart_of(app: &App, shown: &Shown<'_>) -> Chart {
             mark,
             tone,
             dashed: false,
+            band: most_replies(row) >= FEW,
         });
     }
     let ticks = panel.columns.iter().enumerate().map(|(at, column)| {
@@ -240,7 +249,32 @@ fn chart_of(app: &App, shown: &Shown<'_>) -> Chart {
         ticks: ticks.collect(),
         joined: joined(panel),
         series,
+        top: top_of(shown),
     }
+}
+
+/// Points of fewer replies than this say next to nothing.
+const FEW: f64 = 10.0;
+
+/// The replies behind the point that has most of them.
+fn most_replies(row: &Row) -> f64 {
+    let counts = row.cells.iter().flatten().filter_map(|cell| cell.n);
+    counts.fold(0.0, f64::max)
+}
+
+/// The upper end of the vertical axis: the same in all tests that have this metric, so that stepping through them
+/// compares heights.
+fn top_of(shown: &Shown<'_>) -> f64 {
+    let figures = shown.figures;
+    let panels = figures.with_measure(shown.panel.measure);
+    let cells =
+        panels.flat_map(|panel| panel.rows.iter().flat_map(|row| row.cells.iter().flatten()));
+    let own = cells.flat_map(|cell| [cell.value, cell.high, cell.published]);
+    let paper = match &shown.paper {
+        Some((_, Ok(values))) => values.as_slice(),
+        _ => &[],
+    };
+    chart::top_above(own.flatten().chain(paper.iter().flatten().copied()))
 }
 
 /// The chart for those who do not see it, with all that a number needs to be judged.
@@ -261,6 +295,12 @@ fn words(app: &App, shown: &Shown<'_>, width: u16) -> Flow {
         ]));
         if let Some(text) = sentence(shown.panel, row) {
             flow.say(&app.wraps, &text, Tone::Text);
+        }
+        let most = most_replies(row);
+        if most > 0.0 && most < FEW {
+            let replies = crate::domain::text::count(most as usize, "reply");
+            let text = format!("At most {replies} a point: too few to say anything.");
+            flow.say(&app.wraps, &text, Tone::Warning);
         }
         table(app, shown, row, &mut flow);
         flow.gap();
@@ -437,7 +477,7 @@ fn paper_words(app: &App, shown: &Shown<'_>, flow: &mut Flow) {
     let measures = shown.figures.panels_of(shown.panel).len();
     let key = |command| app.keymap.key(command);
     let text = format!(
-        "{} metric ({measures} here), {} test, {} n (view {} of {subjects})",
+        "{}: next metric ({measures} here); {}: next test; {}: next number of documents (view {} of {subjects})",
         key(Command::NextMeasure),
         key(Command::NextScenario),
         key(Command::NextCurveDocs),

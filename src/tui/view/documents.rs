@@ -8,15 +8,18 @@ use crate::domain::context::Scenario;
 use crate::domain::passage::{Role, Source};
 use crate::domain::score::Labelled;
 use crate::domain::text::count;
-use crate::tui::app::App;
 use crate::tui::app::instance::{Composed, InstanceState, Panel};
 use crate::tui::app::reply::ReplyState;
+use crate::tui::app::{App, Screen};
 use crate::tui::command::Command;
 use crate::tui::theme::{Theme, Tone};
 use crate::tui::view::chrome::span;
 use crate::tui::widgets::flow::Flow;
-use crate::tui::widgets::line::{both_ends, cut, one_line};
+use crate::tui::widgets::line::{both_ends, cut, cut_spans, fitting, one_line};
 use crate::tui::widgets::text::Rich;
+
+/// What the frame keeps of a title's width: corners, blanks, and the gap between the two ends.
+const TITLE_MARGIN: usize = 10;
 
 /// Mark and tone of a role.
 pub(super) fn role_mark(role: Role) -> (&'static str, Tone) {
@@ -37,10 +40,12 @@ pub(super) fn role_words(state: &InstanceState, panel: Panel) -> (&'static str, 
     }
 }
 
+/// The titles of a column of `width` columns; `within` is the document whose head is above what is in sight.
 pub(super) fn titles(
     app: &App,
     state: &InstanceState,
     panel: Panel,
+    (width, within): (u16, Option<&str>),
 ) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
     let theme = &app.theme;
     let role = panel.role().unwrap_or(Role::Signal);
@@ -50,17 +55,37 @@ pub(super) fn titles(
         return (vec![span(theme, "Documents", Tone::Title)], Vec::new());
     }
     let count = state.count(role);
-    let left = vec![span(theme, format!("{mark} {name} {count}"), tone)];
+    let mut left = vec![span(theme, format!("{mark} {name} {count}"), tone)];
+    if let Some(label) = within {
+        left.push(span(theme, format!("  within {label}"), Tone::Text));
+    }
     let right = match role {
         Role::Adversarial if count > 0 => {
-            let text = format!("shown: {}", state.diff.describe());
-            vec![span(theme, text, Tone::Faint)]
+            let used: usize = left.iter().map(Span::width).sum();
+            let room = usize::from(width).saturating_sub(used + TITLE_MARGIN);
+            vec![span(theme, edited_hint(app, state, room), Tone::Faint)]
         }
         Role::Signal if count > 0 => vec![span(theme, "retrieved for this question", Tone::Faint)],
         Role::Noise if count > 0 => vec![span(theme, "of other questions", Tone::Faint)],
         _ => Vec::new(),
     };
     (left, right)
+}
+
+/// How edited documents are shown, and the key to the next edited words, as much as fits.
+fn edited_hint(app: &App, state: &InstanceState, room: usize) -> String {
+    let shown = state.diff.describe();
+    let key = app.keymap.key(Command::NextChange);
+    let forms = match app.screen {
+        // In a talk there is no such key.
+        Screen::Talk => [format!("shown: {shown}"), shown.to_owned(), String::new()],
+        _ => [
+            format!("shown: {shown}; {key}: next change"),
+            format!("{key}: next change"),
+            shown.to_owned(),
+        ],
+    };
+    fitting(forms, room)
 }
 
 /// The documents of one role, one below the other.
@@ -117,11 +142,52 @@ fn impossible(app: &App, state: &InstanceState, problem: &str, flow: &mut Flow) 
     flow.say(&app.wraps, &ways, Tone::Faint);
 }
 
+/// The columns without documents in a line, with what would fill them, as much as fits.
+pub(super) fn absent(app: &App, state: &InstanceState, width: usize) -> Line<'static> {
+    let roles = [
+        (Panel::Signal, Role::Signal),
+        (Panel::Noise, Role::Noise),
+        (Panel::Adversarial, Role::Adversarial),
+    ];
+    let empty = roles
+        .into_iter()
+        .filter(|(_, role)| state.count(*role) == 0);
+    let empty: Vec<_> = empty
+        .map(|(panel, role)| (role, role_words(state, panel)))
+        .collect();
+    let line = |words: &dyn Fn(Role) -> String| {
+        let mut spans = vec![Span::raw(" ")];
+        for &(role, (mark, name)) in &empty {
+            spans.push(span(
+                &app.theme,
+                format!(" {mark} {name} 0"),
+                role_mark(role).1,
+            ));
+            spans.push(span(&app.theme, format!(": {} ", words(role)), Tone::Faint));
+        }
+        Line::from(spans)
+    };
+    let long = line(&|role| why_empty(app, state, role));
+    if long.width() <= width {
+        return long;
+    }
+    let short = line(&|role| match (role, state.condition.scenario) {
+        (Role::Adversarial, Scenario::Robustness) | (Role::Signal, _) => "at this p".to_owned(),
+        (Role::Noise, Scenario::Sufficiency | Scenario::Integration) => "at this p".to_owned(),
+        _ => "in this scenario".to_owned(),
+    });
+    Line::from(cut_spans(short.spans, width))
+}
+
 /// Why a column is empty.
 fn empty(app: &App, state: &InstanceState, role: Role, flow: &mut Flow) {
+    flow.say(&app.wraps, &why_empty(app, state, role), Tone::Faint);
+}
+
+/// As [`empty`], in a sentence.
+fn why_empty(app: &App, state: &InstanceState, role: Role) -> String {
     let key = |command| app.keymap.key(command);
-    let scenario = state.condition.scenario;
-    let text = match (role, scenario) {
+    match (role, state.condition.scenario) {
         (Role::Signal, Scenario::Standard) if state.condition.docs == 0 => format!(
             "No documents: the model answers from what it knows. {} adds some.",
             key(Command::MoreDocs)
@@ -155,8 +221,7 @@ fn empty(app: &App, state: &InstanceState, role: Role, flow: &mut Flow) {
                 key(Command::NextScenario)
             )
         }
-    };
-    flow.say(&app.wraps, &text, Tone::Faint);
+    }
 }
 
 fn document(
@@ -197,7 +262,7 @@ fn document(
     }
     match &view.diff {
         Some(diff) => {
-            flow.text(&app.wraps, diff.view(state.diff).clone(), 0);
+            flow.changed_text(&app.wraps, diff.view(state.diff).clone());
             let (inserted, deleted) = diff.words;
             let words = match (inserted, deleted) {
                 (0, 0) => "the edit changes no word".to_owned(),

@@ -3,13 +3,14 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
 
 use crate::data::talk::Show;
 use crate::domain::context::{Condition, Scenario};
 use crate::domain::passage::Role;
 use crate::domain::text::count;
 use crate::tui::app::instance::{InstanceState, Panel};
-use crate::tui::app::reply::caution;
+use crate::tui::app::reply::introduced;
 use crate::tui::app::{App, ModelState};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
@@ -27,17 +28,32 @@ const TALL: u16 = 34;
 /// From this height on a narrow screen stacks documents, reply and scores.
 const TALL_AND_NARROW: u16 = 44;
 
-/// Width of a column without documents.
-const HINT: u16 = 24;
+/// Below this height of the columns there is no line for those without documents.
+const ROOM_FOR_ABSENT: u16 = 6;
 
 struct Layout {
     header: Rect,
     tabs: Option<Rect>,
     panels: Vec<(Panel, Rect)>,
     others: Option<Rect>,
+    /// The line that names the columns without documents.
+    absent: Option<Rect>,
+    /// Whether such a line is wanted: it names keys, which do nothing in a talk.
+    hints: bool,
 }
 
 impl Layout {
+    fn new(header: Rect, hints: bool) -> Layout {
+        Layout {
+            header,
+            tabs: None,
+            panels: Vec::new(),
+            others: None,
+            absent: None,
+            hints,
+        }
+    }
+
     fn area(&self, panel: Panel) -> Option<Rect> {
         let found = self.panels.iter().find(|(at, _)| *at == panel);
         found.map(|(_, area)| *area)
@@ -60,13 +76,9 @@ fn layout(app: &App, state: &InstanceState) -> Layout {
     let (width, height) = app.size;
     let mut body = Rect::new(0, 0, width, height.saturating_sub(1));
     let header = take_top(&mut body, if width >= 160 || height < 16 { 1 } else { 2 });
-    let mut layout = Layout {
-        header,
-        tabs: None,
-        panels: Vec::new(),
-        others: None,
-    };
-    if let Some(show) = talk::showing(app) {
+    let show = talk::showing(app);
+    let mut layout = Layout::new(header, show.is_none());
+    if let Some(show) = show {
         layout.header.height = 0;
         let body = talk::body(app);
         for_talk(app, state, &mut layout, body, show);
@@ -178,12 +190,7 @@ fn everything(app: &App, state: &InstanceState, layout: &mut Layout, mut body: R
 /// rest to the reply.
 fn documents_height(app: &App, state: &InstanceState, body: Rect) -> u16 {
     let most = body.height * 11 / 20;
-    let mut trial = Layout {
-        header: body,
-        tabs: None,
-        panels: Vec::new(),
-        others: None,
-    };
+    let mut trial = Layout::new(body, talk::showing(app).is_none());
     columns(
         state,
         &mut trial,
@@ -199,6 +206,7 @@ fn documents_height(app: &App, state: &InstanceState, body: Rect) -> u16 {
         .max();
     u16::try_from(needed.unwrap_or(0))
         .unwrap_or(u16::MAX)
+        .saturating_add(u16::from(trial.absent.is_some()))
         .clamp(9.min(most), most)
 }
 
@@ -267,29 +275,29 @@ fn document_panel(state: &InstanceState) -> Panel {
 
 const DOCUMENT_PANELS: [Panel; 3] = [Panel::Signal, Panel::Noise, Panel::Adversarial];
 
-/// Three columns; those without documents shrink to a hint.
-fn columns(state: &InstanceState, layout: &mut Layout, area: Rect) {
-    let counts = DOCUMENT_PANELS.map(|panel| panel.role().map_or(0, |role| state.count(role)));
-    let filled = counts.iter().filter(|count| **count > 0).count();
-    if filled == 0 {
+/// A column for every role that has documents; the others share a line below them.
+fn columns(state: &InstanceState, layout: &mut Layout, mut area: Rect) {
+    let has = |panel: &Panel| panel.role().is_some_and(|role| state.count(role) > 0);
+    let filled: Vec<Panel> = DOCUMENT_PANELS.into_iter().filter(has).collect();
+    if filled.is_empty() {
         layout.panels.push((Panel::Signal, area));
         return;
     }
-    let hints = u16::try_from(3 - filled).unwrap_or(0) * HINT;
-    let share = area.width.saturating_sub(hints) / u16::try_from(filled).unwrap_or(1);
-    let mut x = area.x;
-    let last_filled = counts.iter().rposition(|count| *count > 0);
-    for (index, panel) in DOCUMENT_PANELS.into_iter().enumerate() {
-        let width = if counts[index] == 0 {
-            HINT
-        } else if Some(index) == last_filled {
-            let hints_after = u16::try_from(2 - index).unwrap_or(0) * HINT;
-            area.right().saturating_sub(x + hints_after)
-        } else {
-            share
-        };
-        layout.panels.push((panel, Rect { x, width, ..area }));
-        x += width;
+    if filled.len() < DOCUMENT_PANELS.len() && layout.hints && area.height >= ROOM_FOR_ABSENT {
+        area.height -= 1;
+        layout.absent = Some(Rect {
+            y: area.bottom(),
+            height: 1,
+            ..area
+        });
+    }
+    let mut left = u16::try_from(filled.len()).unwrap_or(1);
+    for panel in filled {
+        let width = area.width / left;
+        layout.panels.push((panel, Rect { width, ..area }));
+        area.x += width;
+        area.width -= width;
+        left -= 1;
     }
 }
 
@@ -305,7 +313,6 @@ fn question_height(state: &InstanceState, body: Rect) -> u16 {
 
 /// Options packed into rows: several short ones share a row.
 fn option_rows(state: &InstanceState, width: usize) -> Vec<Vec<usize>> {
-    use unicode_width::UnicodeWidthStr;
     let mut rows: Vec<Vec<usize>> = Vec::new();
     let mut used = 0;
     for (index, option) in state.question.options.iter().enumerate() {
@@ -368,25 +375,62 @@ pub fn extent(app: &App, panel: Panel) -> (usize, usize) {
     (flow.rows(), usize::from(inner.height))
 }
 
-/// Rows at which the documents of a column begin.
-pub fn anchors(app: &App, panel: Panel) -> Vec<usize> {
-    let Some(state) = &app.instance else {
-        return Vec::new();
-    };
-    let Some(area) = layout(app, state).area(panel) else {
-        return Vec::new();
-    };
-    content(app, state, panel, inside(area).width)
-        .anchors()
-        .to_vec()
+/// What of a panel is in sight; all in rows of its content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sight {
+    /// Rows there are.
+    pub rows: usize,
+    /// Rows in sight at once.
+    pub height: usize,
+    /// The first row in sight.
+    pub at: usize,
+    /// Where documents begin.
+    pub anchors: Vec<usize>,
+    /// Where edited words begin.
+    pub changes: Vec<usize>,
 }
 
-/// Where a panel stands: the reply follows its end while it streams.
-pub fn scroll_of(app: &App, panel: Panel, rows: usize, height: usize) -> usize {
-    let most = rows.saturating_sub(height);
-    let Some(state) = &app.instance else {
-        return 0;
-    };
+impl Sight {
+    /// The furthest row that can be the first in sight.
+    pub fn most(&self) -> usize {
+        self.rows.saturating_sub(self.height)
+    }
+
+    /// The first row in sight where this one is to be read with what stands before it.
+    pub fn around(&self, row: usize) -> usize {
+        leading_to(row, self.height).min(self.most())
+    }
+}
+
+/// What of a panel is in sight; `None` where it is not on screen.
+pub fn sight(app: &App, panel: Panel) -> Option<Sight> {
+    let state = app.instance.as_ref()?;
+    let inner = inside(layout(app, state).area(panel)?);
+    let flow = content(app, state, panel, inner.width);
+    let height = usize::from(inner.height);
+    Some(Sight {
+        rows: flow.rows(),
+        height,
+        at: scroll_of(app, state, panel, &flow, height),
+        anchors: flow.anchors().to_vec(),
+        changes: flow.changes().to_vec(),
+    })
+}
+
+/// The first row in sight with a third of the panel above `row`.
+fn leading_to(row: usize, height: usize) -> usize {
+    row.saturating_sub(height / 3)
+}
+
+/// Where a panel stands: the reply follows its end while it streams, edited documents open at their first change.
+fn scroll_of(app: &App, state: &InstanceState, panel: Panel, flow: &Flow, height: usize) -> usize {
+    let most = flow.rows().saturating_sub(height);
+    if panel == Panel::Adversarial && !state.moved {
+        return match flow.changes().first() {
+            Some(&row) if row >= height => leading_to(row, height).min(most),
+            _ => 0,
+        };
+    }
     let streaming = state
         .context()
         .and_then(|context| app.replies.shown(context))
@@ -429,14 +473,21 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
         let flow = content(app, state, *at, inner.width);
         let focused = *at == state.focus;
         let height = usize::from(inner.height);
-        let (mut left, mut right) = titles(app, state, *at, area.width);
-        let mut scroll = scroll_of(app, *at, flow.rows(), height);
+        let mut scroll = scroll_of(app, state, *at, &flow, height);
+        let within = at
+            .role()
+            .and_then(|role| within(state, role, &flow, scroll));
+        let (mut left, mut right) = titles(app, state, *at, (area.width, within));
         // A long question asks in its last sentence.
         if *at == Panel::Question && !focused && scroll == 0 && flow.rows() > height {
             scroll = question_end(state, inner.width, height);
             (left, right) = cut_question_titles(app, state, area.width);
         }
         panel(app, *area, buffer, focused, left, right, &flow, scroll);
+    }
+    if let Some(area) = layout.absent {
+        let line = documents::absent(app, state, usize::from(area.width));
+        put(buffer, area.x, area.y, &line, area.width);
     }
     if let Some(area) = layout.others {
         let flow = scores::others(app, state, inside(area).width);
@@ -446,6 +497,16 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
 }
 
 type Spans = Vec<Span<'static>>;
+
+/// The label of the document that is cut at the top of its column.
+fn within<'a>(state: &'a InstanceState, role: Role, flow: &Flow, scroll: usize) -> Option<&'a str> {
+    let begun = flow.anchors().iter().filter(|row| **row < scroll).count();
+    let at_head = flow.anchors().contains(&scroll);
+    let nth = begun.checked_sub(1).filter(|_| !at_head)?;
+    let mut documents = state.context()?.documents.iter();
+    let document = documents.by_ref().filter(|doc| doc.role == role).nth(nth)?;
+    Some(&document.label)
+}
 
 /// Where a question that does not fit is scrolled to: the end of its text, above the options.
 fn question_end(state: &InstanceState, width: u16, height: usize) -> usize {
@@ -474,7 +535,12 @@ fn cut_question_titles(app: &App, state: &InstanceState, width: u16) -> (Spans, 
     (title, vec![span(theme, hint, Tone::Key)])
 }
 
-fn titles(app: &App, state: &InstanceState, panel: Panel, width: u16) -> (Spans, Spans) {
+fn titles(
+    app: &App,
+    state: &InstanceState,
+    panel: Panel,
+    (width, within): (u16, Option<&str>),
+) -> (Spans, Spans) {
     let theme = &app.theme;
     match panel {
         Panel::Question => (
@@ -486,7 +552,7 @@ fn titles(app: &App, state: &InstanceState, panel: Panel, width: u16) -> (Spans,
         ),
         Panel::Reply => reply::titles(app, state, usize::from(width)),
         Panel::Scores => scores::titles(app, state),
-        _ => documents::titles(app, state, panel),
+        _ => documents::titles(app, state, panel, (width, within)),
     }
 }
 
@@ -700,7 +766,10 @@ fn model(app: &App, width: usize) -> Spans {
             Some("opening …".into()),
             Tone::Faint,
         ),
-        ModelState::Ready(identity) => (identity.name.clone(), caution(identity), Tone::Warning),
+        ModelState::Ready(identity) => {
+            let (name, note) = introduced(identity, width);
+            (name, note, Tone::Warning)
+        }
         ModelState::Failed(_) => (
             app.settings.model.clone(),
             Some("not available".into()),
@@ -708,16 +777,13 @@ fn model(app: &App, width: usize) -> Spans {
         ),
     };
     let name = cut(&one_line(&name), width);
-    let room = width.saturating_sub(name.chars().count() + 4);
+    let room = width.saturating_sub(name.width() + 3);
     let mut spans = vec![span(theme, name, Tone::Strong)];
     if let Some(note) = note
         && room > 6
     {
-        spans.push(span(
-            theme,
-            format!(" ({})", cut(&one_line(&note), room)),
-            tone,
-        ));
+        let note = cut(&one_line(&note), room);
+        spans.push(span(theme, format!(" · {note}"), tone));
     }
     spans.push(Span::raw(" "));
     spans

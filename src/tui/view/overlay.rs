@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::tui::app::{App, Overlay, Screen};
 use crate::tui::command::COMMANDS;
 use crate::tui::theme::Tone;
-use crate::tui::view::chrome::{inside, panel, span};
+use crate::tui::view::chrome::{FRAME_COLUMNS, inside, panel, span};
 use crate::tui::view::{choice, palette, screen_area, why};
 use crate::tui::widgets::flow::Flow;
 use crate::tui::widgets::line::fit;
@@ -29,11 +29,18 @@ fn area(app: &App) -> Rect {
         _ => 84,
     };
     let width = above_footer.width.min(most);
+    if let Some(Overlay::Facets { .. }) = &app.overlay {
+        return beside_the_list(app, above_footer);
+    }
     let height = match &app.overlay {
         Some(Overlay::Palette { .. }) => above_footer.height.min(18),
         // As high as the list: what one copies should stay in sight.
         Some(Overlay::Pieces { pieces, .. }) => {
             let rows = u16::try_from(pieces.len()).unwrap_or(u16::MAX);
+            above_footer.height.min(rows.saturating_add(2))
+        }
+        Some(Overlay::Runs { .. }) => {
+            let rows = choice::rows(app, width.saturating_sub(FRAME_COLUMNS));
             above_footer.height.min(rows.saturating_add(2))
         }
         _ => above_footer.height,
@@ -43,6 +50,23 @@ fn area(app: &App) -> Rect {
         width,
         height,
         ..above_footer
+    }
+}
+
+/// Where the facets lie: as high as they are, at the right, so that one sees the list get narrower.
+fn beside_the_list(app: &App, above_footer: Rect) -> Rect {
+    let width = match above_footer.width {
+        all @ 72.. => (all * 2 / 5).clamp(36, 60),
+        all => all,
+    };
+    // The title counts the questions.
+    let below_title = above_footer.height.saturating_sub(1).max(1);
+    let rows = choice::rows(app, width.saturating_sub(FRAME_COLUMNS));
+    Rect {
+        x: above_footer.width - width,
+        y: above_footer.height - below_title,
+        width,
+        height: below_title.min(rows.saturating_add(2)),
     }
 }
 

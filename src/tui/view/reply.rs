@@ -6,12 +6,12 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use crate::domain::answer::{Ending, Outcome, ParsedReply, SubAnswer};
-use crate::domain::context::Scenario;
+use crate::domain::context::{Context, Scenario};
 use crate::domain::passage::Role;
 use crate::domain::text::count;
 use crate::tui::app::instance::InstanceState;
 use crate::tui::app::reply::{Phase, ReplyState, Verdict, caution};
-use crate::tui::app::{App, ModelState};
+use crate::tui::app::{App, ModelState, Screen};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::browse::verdict_tone;
@@ -26,6 +26,9 @@ const NAME: u16 = 12;
 
 /// What the frame keeps of a title's width: corners, blanks, and the gap between the two ends.
 const TITLE_MARGIN: usize = 10;
+
+/// Fewer columns than this of a model's name say nothing.
+const LEAST_NAME: usize = 14;
 
 pub(super) fn titles(
     app: &App,
@@ -50,7 +53,7 @@ pub(super) fn titles(
     }
     let facts = facts.join(" · ");
     let room = room.saturating_sub(facts.width() + 2);
-    if room >= 6 {
+    if room >= LEAST_NAME {
         let model = cut(&one_line(&reply.model), room);
         left.push(span(theme, format!("  {model}"), Tone::Faint));
     }
@@ -78,6 +81,13 @@ fn short_answer(app: &App, state: &InstanceState, reply: &ReplyState) -> Vec<Spa
 /// Speed, size and times of a reply, the most needed first.
 fn facts(app: &App, reply: &ReplyState) -> Vec<String> {
     let mut facts = Vec::new();
+    let speed = app.playing_speed();
+    let at_another_speed = (speed - 1.0).abs() > f64::EPSILON;
+    if reply.running() && app.replays() && at_another_speed {
+        // Times measured while it plays are those of the playing.
+        let (tokens, _) = reply.tokens();
+        return vec![format!("×{speed}"), format!("≈{}", count(tokens, "token"))];
+    }
     if let Some(rate) = reply.rate(app.now) {
         facts.push(format!("{rate:.0} tok/s"));
     }
@@ -188,6 +198,9 @@ fn invitation(app: &App, state: &InstanceState, flow: &mut Flow) {
         one_line(model)
     );
     flow.say(&app.wraps, &text, Tone::Text);
+    if let Some(text) = stored_conditions(app, state) {
+        flow.say(&app.wraps, &text, Tone::Faint);
+    }
     if let Some(running) = &app.replies.running {
         flow.gap();
         let stop = app.keymap.key(Command::Stop);
@@ -208,6 +221,41 @@ fn invitation(app: &App, state: &InstanceState, flow: &mut Flow) {
         let text = format!("Replies are kept in memory only: {problem}");
         flow.say(&app.wraps, &text, Tone::Warning);
     }
+}
+
+/// Most conditions named in one go.
+const NAMED: usize = 8;
+
+/// Under which conditions there are replies to the question on screen.
+fn stored_conditions(app: &App, state: &InstanceState) -> Option<String> {
+    let mut known: Vec<String> = Vec::new();
+    for reply in app.replies.to(&state.question.id) {
+        let words = condition_words(&reply.context);
+        if !known.contains(&words) {
+            known.push(words);
+        }
+    }
+    known.sort();
+    let more = known.len().saturating_sub(NAMED);
+    known.truncate(NAMED);
+    let more = if more > 0 {
+        format!(", and {more} more")
+    } else {
+        String::new()
+    };
+    (!known.is_empty()).then(|| format!("There are replies under: {}{more}.", known.join("; ")))
+}
+
+/// A condition in a few words; what is as usual is left out.
+fn condition_words(context: &Context) -> String {
+    let mut words = format!("{} n {}", context.scenario, context.docs_requested);
+    if context.scenario != Scenario::Standard {
+        words += &format!(" p {}", context.p_requested);
+    }
+    if context.seed != 0 {
+        words += &format!(" seed {}", context.seed);
+    }
+    words
 }
 
 /// Where the reply comes from, as far as it is not a plain live one.
@@ -490,6 +538,16 @@ fn status(app: &App, reply: &ReplyState, flow: &mut Flow) {
             };
             let text = format!("▌ {what} … {seconds} s");
             flow.say(&app.wraps, &text, Tone::Key);
+            if app.replays() && app.screen == Screen::Instance {
+                let key = |command| app.keymap.key(command);
+                let text = format!(
+                    "a recording, played ×{}: {} plays it faster, {} slower",
+                    app.speed,
+                    key(Command::TalkFaster),
+                    key(Command::TalkSlower)
+                );
+                flow.say(&app.wraps, &text, Tone::Faint);
+            }
             if app.sharing_processor() {
                 let screen = app.keymap.key(Command::Retrieval);
                 let text = format!(

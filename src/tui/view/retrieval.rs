@@ -42,7 +42,8 @@ struct Layout {
 fn layout(app: &App) -> Layout {
     let (width, height) = app.size;
     let row = |y: u16, rows: u16| Rect::new(0, y, width, rows.min(height.saturating_sub(y + 1)));
-    let whole = row(6, height.saturating_sub(7));
+    let status = status_rows(app, width);
+    let whole = row(4 + status, height.saturating_sub(5 + status));
     let mut body = whole;
     let mut detail = None;
     if body.height >= 16 && !app.retrieval.zoom {
@@ -54,9 +55,13 @@ fn layout(app: &App) -> Layout {
             ..body
         });
     }
-    let map = detail.as_mut().and_then(beside_document);
+    let map = detail
+        .as_mut()
+        .filter(|_| !app.retrieval.words_only())
+        .and_then(beside_document);
     let focus = app.retrieval.focus;
-    let lists = if app.retrieval.zoom || width < WIDE {
+    let alone = app.retrieval.zoom || width < WIDE || app.retrieval.words_only();
+    let lists = if alone {
         vec![(focus, body)]
     } else {
         let share = width / 3;
@@ -76,12 +81,34 @@ fn layout(app: &App) -> Layout {
     Layout {
         header: row(0, 1),
         query: row(1, 3),
-        status: row(4, 2),
+        status: row(4, status),
         body: whole,
         lists,
         detail,
         map,
     }
+}
+
+/// Most rows of the status: one for times, the rest for what must be known about the index.
+const MOST_STATUS: usize = 4;
+
+/// Rows of the status, so that what must be known about the index is there to its end.
+fn status_rows(app: &App, width: u16) -> u16 {
+    let rows = match notice(app, width) {
+        Some(notice) => (1 + notice.rows()).clamp(2, MOST_STATUS),
+        None => 2,
+    };
+    u16::try_from(rows).unwrap_or(2)
+}
+
+/// What must be known about a ready index.
+fn notice(app: &App, width: u16) -> Option<Flow> {
+    let IndexState::Ready(info) = &app.retrieval.index else {
+        return None;
+    };
+    let mut flow = Flow::new(width.saturating_sub(2));
+    flow.say(&app.wraps, &one_line(info.notice.as_ref()?), Tone::Warning);
+    Some(flow)
 }
 
 /// Takes the right half of the document's area for the map, where both have room.
@@ -210,11 +237,13 @@ fn query(app: &App, area: Rect, buffer: &mut Buffer) {
     let theme = &app.theme;
     let typing = app.retrieval.typing;
     let edit = app.keymap.key(Command::EditQuery);
-    let right = if typing {
-        Vec::new()
-    } else {
-        vec![span(theme, format!("{edit} edits it"), Tone::Faint)]
+    let new = app.keymap.key(Command::NewQuery);
+    let right = match (typing, &app.retrieval.kept) {
+        (false, _) => format!("{new}: another one; {edit} edits this one"),
+        (true, Some(_)) => "up: the query before".to_owned(),
+        (true, None) => String::new(),
     };
+    let right = vec![span(theme, right, Tone::Faint)];
     frame(
         app,
         area,
@@ -287,14 +316,18 @@ fn status(app: &App, area: Rect, buffer: &mut Buffer) {
             let text = format!(" No index yet; {build} builds one from this dataset's documents.");
             lines.push(vec![span(theme, text, Tone::Faint)]);
         }
-        IndexState::Ready(info) => {
+        IndexState::Ready(_) => {
             lines.push(timing(app, usize::from(area.width)));
-            if let Some(notice) = &info.notice {
-                lines.push(vec![span(
-                    theme,
-                    format!(" {}", one_line(notice)),
-                    Tone::Warning,
-                )]);
+            if let Some(notice) = notice(app, area.width) {
+                let below = Rect {
+                    x: area.x + 1.min(area.width),
+                    y: area.y + 1.min(area.height),
+                    width: area.width.saturating_sub(2),
+                    height: area.height.saturating_sub(1),
+                };
+                notice.draw(below, buffer, 0, theme);
+                // The rest of the status is full.
+                lines.push(Vec::new());
             }
         }
     }
@@ -307,7 +340,8 @@ fn status(app: &App, area: Rect, buffer: &mut Buffer) {
     if lines.len() < 2 && app.retrieval.searching {
         lines.push(vec![span(theme, " searching …", Tone::Faint)]);
     }
-    for (y, spans) in (area.top()..area.bottom()).zip(lines) {
+    let lines = (area.top()..area.bottom()).zip(lines);
+    for (y, spans) in lines.filter(|(_, spans)| !spans.is_empty()) {
         let spans = crate::tui::widgets::line::cut_spans(spans, usize::from(area.width));
         put(buffer, area.x, y, &Line::from(spans), area.width);
     }
@@ -413,7 +447,10 @@ fn hits(app: &App, list: usize, area: Rect, buffer: &mut Buffer) {
     };
     let (name, about) = method_title(*method);
     let mut left = vec![span(theme, name, Tone::Title)];
-    if area.width == app.size.0 && !app.retrieval.zoom {
+    if app.retrieval.words_only() {
+        let text = "  the only list: dense and hybrid search need an encoder";
+        left.push(span(theme, text, Tone::Faint));
+    } else if area.width == app.size.0 && !app.retrieval.zoom {
         let text = format!(
             "  {} of 3, {} next",
             list + 1,

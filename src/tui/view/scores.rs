@@ -90,6 +90,8 @@ fn expected(app: &App, state: &InstanceState, flow: &mut Flow) {
 
 fn scored(app: &App, state: &InstanceState, reply: &ReplyState, scores: &Scores, flow: &mut Flow) {
     main_answer(app, state, reply, scores, flow);
+    rates(app, reply, scores, flow);
+    flow.gap();
     match reply.context.scenario {
         Scenario::Standard => {}
         Scenario::Sufficiency => sufficiency(app, reply, scores, flow),
@@ -139,7 +141,46 @@ fn main_answer(
         let head = Line::from(span(&app.theme, name, Tone::Faint));
         flow.groups(&app.wraps, head, 13, &groups);
     }
-    flow.gap();
+}
+
+/// The figures that the scenario is about, in a line: the documents below say where they come from.
+fn rates(app: &App, reply: &ReplyState, scores: &Scores, flow: &mut Flow) {
+    let groups: Vec<Vec<(String, Tone)>> = short_names(reply.context.scenario)
+        .iter()
+        .filter_map(|(metric, name)| {
+            let ratio = scores.counts.get(metric)?;
+            let value = match (reply.running(), reply.so_far(*metric)) {
+                (true, Some(SoFar { right, judged })) if judged > 0 => {
+                    format!("{right:.0}/{judged}")
+                }
+                (true, _) => "–".to_owned(),
+                (false, _) if ratio.den == 0.0 => "–".to_owned(),
+                (false, _) => format!("{:.0}/{:.0}", ratio.num, ratio.den),
+            };
+            let name = format!("{name} ");
+            Some(vec![(name, Tone::Faint), (value, Tone::Strong)])
+        })
+        .collect();
+    if !groups.is_empty() {
+        flow.groups(&app.wraps, Line::default(), 0, &groups);
+    }
+}
+
+/// The metrics that are shares of documents, with names for a line of several.
+fn short_names(scenario: Scenario) -> &'static [(Metric, &'static str)] {
+    match scenario {
+        Scenario::Standard => &[],
+        Scenario::Sufficiency => &[(Metric::NoiseDetectionAccuracy, "labels right")],
+        Scenario::Integration => &[
+            (Metric::SubExactMatch, "exact"),
+            (Metric::AttributionAccuracy, "right document"),
+        ],
+        Scenario::Robustness => &[
+            (Metric::AdversarialRecall, "edited found"),
+            (Metric::FalseAlarmRate, "false alarms"),
+            (Metric::MisinformationAdopted, "adopted"),
+        ],
+    }
 }
 
 fn said_words(reply: &ReplyState, said: Labelled) -> &'static str {

@@ -1,4 +1,4 @@
-//! Curves over a horizontal axis from 0 to 1, rates from 0 to 1: lines with bands where points are joined,
+//! Curves over a horizontal axis from 0 to 1, rates from 0 up to 1 or less: lines with bands where points are joined,
 //! whiskers where they are not. Series differ by their marks, so that colours are not needed.
 
 use ratatui::buffer::Buffer;
@@ -40,10 +40,12 @@ pub struct Series {
     pub tone: Tone,
     /// Whether its line has gaps.
     pub dashed: bool,
+    /// Whether intervals along its line are an area rather than single whiskers.
+    pub band: bool,
 }
 
 /// A chart.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
     /// The series; later ones lie over earlier ones.
     pub series: Vec<Series>,
@@ -51,6 +53,35 @@ pub struct Chart {
     pub ticks: Vec<(f64, String)>,
     /// Whether the points of a series are joined.
     pub joined: bool,
+    /// The upper end of the vertical axis, which begins at 0: above 0, at most 1.
+    pub top: f64,
+}
+
+/// The lowest upper end of an axis, in steps that divide by four into whole per cents, with all rates below it.
+pub fn top_above(rates: impl Iterator<Item = f64>) -> f64 {
+    let highest = rates.filter(|rate| rate.is_finite()).fold(0.0, f64::max);
+    [0.2, 0.4, 0.6, 0.8]
+        .into_iter()
+        .find(|top| highest < top * 0.98)
+        .unwrap_or(1.0)
+}
+
+impl Chart {
+    /// The chart with its rates as shares of the axis.
+    fn scaled(&self) -> Chart {
+        let mut chart = self.clone();
+        for point in chart
+            .series
+            .iter_mut()
+            .flat_map(|series| &mut series.points)
+        {
+            point.y /= self.top;
+            point.ends = point
+                .ends
+                .map(|(low, high)| (low / self.top, high / self.top));
+        }
+        chart
+    }
 }
 
 /// Draws a chart; without `braille` lines are made of letters.
@@ -65,6 +96,7 @@ pub fn draw(chart: &Chart, area: Rect, buffer: &mut Buffer, theme: &Theme, brail
         height: area.height - 1,
         ..area
     };
+    let chart = &chart.scaled();
     axes(chart, plot, buffer, theme);
     if braille {
         strokes(chart, plot, buffer, theme);
@@ -94,12 +126,13 @@ fn cell(plot: Rect, x: f64, y: f64) -> (u16, u16) {
 
 fn axes(chart: &Chart, plot: Rect, buffer: &mut Buffer, theme: &Theme) {
     let (faint, grid) = (theme.style(Tone::Faint), theme.style(Tone::Border));
-    for percent in [100u8, 75, 50, 25, 0] {
-        let (_, y) = cell(plot, 0.0, f64::from(percent) / 100.0);
-        let label = Span::styled(format!("{percent:>3}"), faint);
+    for quarter in [4u8, 3, 2, 1, 0] {
+        let share = f64::from(quarter) / 4.0;
+        let (_, y) = cell(plot, 0.0, share);
+        let label = Span::styled(format!("{:>3.0}", share * chart.top * 100.0), faint);
         buffer.set_line(plot.x - LEFT, y, &Line::from(label), LEFT);
-        let rule = if percent == 0 { "─" } else { "·" };
-        for x in (plot.left()..plot.right()).step_by(if percent == 0 { 1 } else { 4 }) {
+        let rule = if quarter == 0 { "─" } else { "·" };
+        for x in (plot.left()..plot.right()).step_by(if quarter == 0 { 1 } else { 4 }) {
             buffer.set_line(x, y, &Line::from(Span::styled(rule, grid)), 1);
         }
     }
@@ -127,7 +160,7 @@ fn strokes(chart: &Chart, plot: Rect, buffer: &mut Buffer, theme: &Theme) {
         .paint(|canvas| {
             for series in &chart.series {
                 let faint = colour(Tone::Faint);
-                if chart.joined && series.points.len() > 1 {
+                if chart.joined && series.band && series.points.len() > 1 {
                     band(canvas, series, plot, faint);
                 } else {
                     whiskers(canvas, series, faint);
@@ -177,34 +210,50 @@ fn whiskers(canvas: &mut Context<'_>, series: &Series, color: Color) {
     }
 }
 
-/// A sparse pattern between the ends of the intervals, which are straight between points.
+/// Dots between columns (and rows) of the pattern that fills a band.
+const PATTERN: usize = 4;
+
+/// A sparse pattern between the ends of the intervals, which are straight between points. It lies on the dots of the
+/// terminal's cells, so that its gaps are all the same.
 fn band(canvas: &mut Context<'_>, series: &Series, plot: Rect, color: Color) {
-    let columns = f64::from(plot.width) * 2.0;
-    let rows = f64::from(plot.height) * 4.0;
+    let last_column = usize::from(plot.width) * 2 - 1;
+    let last_row = usize::from(plot.height) * 4 - 1;
+    // A little beyond the dot's own place, lest rounding puts it on the one before.
+    let at = |dot: usize, last: usize| ((dot as f64 + 0.2) / last as f64).min(1.0);
     let mut dots = Vec::new();
-    for pair in series.points.windows(2) {
-        let (Some(from), Some(to)) = (pair[0].ends, pair[1].ends) else {
+    for column in (0..=last_column).step_by(PATTERN / 2) {
+        let x = column as f64 / last_column as f64;
+        let Some((low, high)) = ends_at(series, x) else {
             continue;
         };
-        let span = pair[1].x - pair[0].x;
-        let steps = (span * columns / 2.0).round().max(1.0) as usize;
-        for step in 0..=steps {
-            let share = step as f64 / steps as f64;
-            let x = pair[0].x + span * share;
-            let low = (from.0 + (to.0 - from.0) * share).clamp(0.0, 1.0);
-            let high = (from.1 + (to.1 - from.1) * share).clamp(0.0, 1.0);
-            dots.extend([(x, low), (x, high)]);
-            let first = (low * rows / 4.0).ceil() as usize;
-            let last = (high * rows / 4.0).floor() as usize;
-            if step % 2 == 0 {
-                dots.extend((first..=last).map(|row| (x, row as f64 * 4.0 / rows)));
-            }
-        }
+        let row = |rate: f64| (rate.clamp(0.0, 1.0) * last_row as f64).round() as usize;
+        let (low, high) = (row(low), row(high));
+        let filled = (low..=high).filter(|row| column % PATTERN == 0 && row % PATTERN == 0);
+        let rows = [low, high].into_iter().chain(filled);
+        // Rows are counted from below, dots of the canvas from above.
+        dots.extend(rows.map(|row| (at(column, last_column), 1.0 - at(last_row - row, last_row))));
     }
     canvas.draw(&Points {
         coords: &dots,
         color,
     });
+}
+
+/// The ends of the intervals at a place between two points; `None` outside of them.
+fn ends_at(series: &Series, x: f64) -> Option<(f64, f64)> {
+    let pair = series
+        .points
+        .windows(2)
+        .find(|pair| pair[0].x <= x + 1e-9 && x <= pair[1].x + 1e-9)?;
+    let (from, to) = (pair[0].ends?, pair[1].ends?);
+    let span = pair[1].x - pair[0].x;
+    let share = if span > 0.0 {
+        (x - pair[0].x) / span
+    } else {
+        0.0
+    };
+    let between = |a: f64, b: f64| a + (b - a) * share;
+    Some((between(from.0, to.0), between(from.1, to.1)))
 }
 
 /// Lines and whiskers of letters, for terminals without braille.
@@ -265,6 +314,7 @@ mod tests {
             mark: if dashed { "p" } else { "o" },
             tone: Tone::Key,
             dashed,
+            band: true,
         }
     }
 
@@ -274,6 +324,7 @@ mod tests {
             series: vec![rising(false)],
             ticks: vec![(0.0, "0".into()), (0.5, "50".into()), (1.0, "100".into())],
             joined: true,
+            top: 1.0,
         };
         for braille in [true, false] {
             let text = drawn(&chart, braille);
@@ -291,6 +342,62 @@ mod tests {
             let dots = text.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c));
             assert_eq!(dots, braille, "{text}");
         }
+    }
+
+    #[test]
+    fn a_lower_axis_says_so_and_stretches_the_rates() {
+        assert!((top_above([0.1, 0.38].into_iter()) - 0.4).abs() < 1e-9);
+        assert!(
+            (top_above([0.4].into_iter()) - 0.6).abs() < 1e-9,
+            "room above"
+        );
+        assert!((top_above([0.9, f64::NAN].into_iter()) - 1.0).abs() < 1e-9);
+        let mut low = rising(false);
+        for point in &mut low.points {
+            point.y *= 0.4;
+            point.ends = None;
+        }
+        let chart = Chart {
+            series: vec![low],
+            ticks: Vec::new(),
+            joined: true,
+            top: 0.4,
+        };
+        let text = drawn(&chart, false);
+        let rows: Vec<&str> = text.lines().collect();
+        assert!(
+            rows[0].starts_with(" 40") && rows[4].starts_with(" 20"),
+            "{text}"
+        );
+        let marks: Vec<usize> = (0..10).filter(|&at| rows[at].contains('o')).collect();
+        assert_eq!(marks, [1, 4, 7], "{text}");
+    }
+
+    #[test]
+    fn the_dots_of_a_band_are_evenly_spaced() {
+        let point = |x: f64| Point {
+            x,
+            y: 0.5,
+            ends: Some((0.25, 0.75)),
+        };
+        let chart = Chart {
+            series: vec![Series {
+                points: vec![point(0.0), point(0.3), point(0.77), point(1.0)],
+                ..rising(false)
+            }],
+            ticks: Vec::new(),
+            joined: true,
+            top: 1.0,
+        };
+        let text = drawn(&chart, true);
+        // The upper edge: every second dot, in every cell of its row but those of marks.
+        let edges = text.lines().filter(|row| {
+            let dots = row
+                .chars()
+                .filter(|c| ('\u{2801}'..='\u{28ff}').contains(c));
+            dots.count() == 26
+        });
+        assert!(edges.count() >= 2, "{text}");
     }
 
     #[test]
@@ -314,6 +421,7 @@ mod tests {
             series: vec![odd, rising(true)],
             ticks: vec![(7.0, "far".into())],
             joined: true,
+            top: 0.4,
         };
         let theme = Theme::built_in("dark", ColorDepth::True);
         for (width, height) in [(0, 0), (3, 3), (12, 4), (40, 12)] {

@@ -31,6 +31,7 @@ pub struct Flow {
     items: Vec<Item>,
     rows: usize,
     anchors: Vec<usize>,
+    changes: Vec<usize>,
 }
 
 impl Flow {
@@ -41,6 +42,7 @@ impl Flow {
             items: Vec::new(),
             rows: 0,
             anchors: Vec::new(),
+            changes: Vec::new(),
         }
     }
 
@@ -57,6 +59,11 @@ impl Flow {
     /// Rows at which the marked parts (documents) begin.
     pub fn anchors(&self) -> &[usize] {
         &self.anchors
+    }
+
+    /// Rows at which changed words begin, each once.
+    pub fn changes(&self) -> &[usize] {
+        &self.changes
     }
 
     /// Marks the next row as the start of a part.
@@ -115,6 +122,19 @@ impl Flow {
     pub fn text(&mut self, cache: &WrapCache, rich: Rc<Rich>, indent: u16) {
         let wrapped = cache.wrap(&rich, usize::from(self.width.saturating_sub(indent)));
         self.push(rich, wrapped, indent);
+    }
+
+    /// Adds a wrapped text and marks the rows at which its changed words begin.
+    pub fn changed_text(&mut self, cache: &WrapCache, rich: Rc<Rich>) {
+        let wrapped = cache.wrap(&rich, self.width());
+        for start in rich.changes() {
+            let line = wrapped.lines.partition_point(|line| line.start <= start);
+            let row = self.rows + line.saturating_sub(1);
+            if self.changes.last() != Some(&row) {
+                self.changes.push(row);
+            }
+        }
+        self.push(rich, wrapped, 0);
     }
 
     /// Adds a wrapped text that still grows.
@@ -282,6 +302,27 @@ mod tests {
         assert_eq!(shown(&flow, 2, 0), ["head", "one two"]);
         assert_eq!(shown(&flow, 3, 2), ["three", "four", "tail"]);
         assert_eq!(shown(&flow, 2, 9), ["", ""]);
+    }
+
+    #[test]
+    fn rows_of_changes_are_known() {
+        let cache = WrapCache::default();
+        let rich = Rich::build([
+            ("one two ", Tone::Text),
+            ("three", Tone::Deleted),
+            (" ", Tone::Text),
+            ("four", Tone::Inserted),
+            (" five ", Tone::Text),
+            ("six", Tone::Inserted),
+        ]);
+        let mut flow = Flow::new(8);
+        flow.line("head");
+        flow.changed_text(&cache, Rc::new(rich));
+        assert_eq!(
+            shown(&flow, 5, 1),
+            ["one two", "three", "four", "five six", ""]
+        );
+        assert_eq!(flow.changes(), [2, 4]);
     }
 
     #[test]

@@ -59,6 +59,24 @@ impl Rich {
         &self.text
     }
 
+    /// Where changes begin (in bytes): inserted and deleted words with nothing but blanks between them are one.
+    pub fn changes(&self) -> Vec<usize> {
+        let mut starts = Vec::new();
+        let (mut start, mut inside) = (0, false);
+        for (end, tone) in &self.runs {
+            if matches!(tone, Tone::Inserted | Tone::Deleted) {
+                if !inside {
+                    starts.push(start);
+                }
+                inside = true;
+            } else if !self.text[start..*end].trim().is_empty() {
+                inside = false;
+            }
+            start = *end;
+        }
+        starts
+    }
+
     /// The pieces of a byte range with their tones.
     pub fn pieces(&self, range: Range<usize>) -> impl Iterator<Item = (&str, Tone)> {
         let first = self.runs.partition_point(|(end, _)| *end <= range.start);
@@ -218,6 +236,20 @@ mod tests {
             [("b", Tone::Text), ("cd", Tone::Strong), ("e", Tone::Text)]
         );
         assert_eq!(rich.pieces(2..2).count(), 0);
+    }
+
+    #[test]
+    fn a_swapped_word_is_one_change() {
+        let rich = Rich::build([
+            ("held in ", Tone::Text),
+            ("Tampa", Tone::Deleted),
+            (" ", Tone::Text),
+            ("Glendale", Tone::Inserted),
+            (", the ", Tone::Text),
+            ("home", Tone::Deleted),
+        ]);
+        assert_eq!(rich.changes(), [8, 28]);
+        assert_eq!(Rich::plain("as it was", Tone::Text).changes(), [0; 0]);
     }
 
     proptest! {
