@@ -91,6 +91,10 @@ impl Shown<'_> {
             }
         }
         let _ = writeln!(out, "\n{}", self.probed.verdict.sentence);
+        if self.probed.base.records.len() > 1 {
+            let text = "What a reply repeats is looked for in the first one that gives the most frequent answer.";
+            let _ = writeln!(out, "{text}");
+        }
         out
     }
 
@@ -100,7 +104,11 @@ impl Shown<'_> {
 
     /// What the reply itself says about why: planted claims it repeats, documents it calls wrong.
     fn reasons(&self, one: &Asked) -> Vec<String> {
-        let Some(record) = one.records.first() else {
+        // Of several replies one that says what most of them say.
+        let usual = one.tried.most_frequent();
+        let mut both = one.records.iter().zip(&one.tried.said);
+        let typical = both.find(|(_, said)| Some(**said) == usual);
+        let Some(record) = typical.map(|(record, _)| record).or(one.records.first()) else {
             return Vec::new();
         };
         let Some(parsed) = &record.parsed else {
