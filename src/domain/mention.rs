@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use unicode_normalization::UnicodeNormalization;
+
 use crate::domain::text::document_key;
 
 /// A text in the form in which phrases are looked up: as [`document_key`].
@@ -50,10 +52,24 @@ fn words(text: &str) -> Vec<(Range<usize>, String)> {
         if bare.chars().any(char::is_alphanumeric) {
             // Both are slices of the text, so the difference of their starts is an offset.
             let start = bare.as_ptr() as usize - text.as_ptr() as usize;
-            found.push((start..start + bare.len(), bare.to_lowercase()));
+            found.push((start..start + bare.len(), compared(bare)));
         }
     }
     found
+}
+
+/// A word as it is compared: NFKC, lower case, one kind of dash and one of apostrophe.
+fn compared(word: &str) -> String {
+    if word.is_ascii() {
+        return word.to_ascii_lowercase();
+    }
+    let sign = |c: char| match c {
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
+        '\u{2018}' | '\u{2019}' => '\'',
+        'ς' => 'σ',
+        c => c,
+    };
+    word.nfkc().flat_map(char::to_lowercase).map(sign).collect()
 }
 
 /// A text whose words are looked up with their places.
@@ -79,6 +95,27 @@ impl Placed {
                 .map(|window| window[0].0.start..window[length - 1].0.end)
                 .collect(),
         }
+    }
+
+    /// How many words the text has.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether the text has no word.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// For each word whether it lies in a run of `length` words that `wanted` takes.
+    pub fn in_runs(&self, length: usize, wanted: impl Fn(&[&str]) -> bool) -> Vec<bool> {
+        let mut inside = vec![false; self.0.len()];
+        for (at, run) in self.runs(length).enumerate() {
+            if wanted(&run) {
+                inside[at..at + run.len()].fill(true);
+            }
+        }
+        inside
     }
 
     /// All runs of `length` words, as sets are made of them.
@@ -150,6 +187,10 @@ mod tests {
         assert!(placed.places("5 mg").is_empty());
         assert_eq!(placed.places("β-Blockers").len(), 1);
         assert!(placed.places(" ; ").is_empty());
+        // Dashes, apostrophes and letters of another form are the same word.
+        let typeset = Placed::new("the patient\u{2019}s \u{3b2}\u{2011}blocker, ﬁrst");
+        assert_eq!(typeset.places("patient's β-blocker").len(), 1);
+        assert_eq!(typeset.places("first").len(), 1);
         // A sign that changes a number counts.
         assert!(Placed::new("at <5% of").places("5%").is_empty());
         assert_eq!(Placed::new("at <5% of").places("<5%").len(), 1);
@@ -167,6 +208,9 @@ mod tests {
             .collect();
         assert_eq!(found, ["one two three four", "five six seven"]);
         assert_eq!(placed.runs(3).count(), 6);
+        let inside = placed.in_runs(3, wanted);
+        assert_eq!(inside, [true, true, true, true, false, true, true, true]);
+        assert_eq!((placed.len(), placed.is_empty()), (8, false));
         assert!(Placed::new("").covered(3, |_| true).is_empty());
     }
 }

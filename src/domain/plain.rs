@@ -110,12 +110,13 @@ const WORDS: [(&str, &str); 34] = [
 ];
 
 /// Numbers of the program's own types: what is expected, in words.
-const NUMBERS: [(&str, &str); 8] = [
+const NUMBERS: [(&str, &str); 9] = [
     ("u128", "a whole number from 0 up"),
     ("usize", "a whole number from 0 up"),
     ("u64", "a whole number from 0 up"),
     ("u32", "a whole number from 0 to 4294967295"),
     ("u16", "a whole number from 0 to 65535"),
+    ("u8", "a whole number from 0 to 255"),
     ("i64", "a whole number"),
     ("f64", "a number"),
     ("f32", "a number"),
@@ -164,6 +165,10 @@ mod tests {
             (
                 json::<u32>("\"a\""),
                 "found the text \"a\", expected a whole number from 0",
+            ),
+            (
+                json::<u8>("300"),
+                "found the number `300`, expected a whole number from 0 to 255",
             ),
             (json::<String>("[]"), "found a list, expected a text"),
             (json::<Object>("[]"), "found a list, expected an object"),

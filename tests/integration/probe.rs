@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use medrgb::domain::score::Metric;
+
 use crate::sse_server::{Request, Script, Server};
 use crate::sweep::{Place, finish};
 
@@ -147,7 +149,8 @@ fn swaps_and_orders_say_what_flips() {
     assert_eq!(found["variants"].as_array().unwrap().len(), 3);
     assert_eq!(found["base"]["said"].as_array().unwrap().len(), 2);
     assert_eq!(found["verdict"]["flips"], 0);
-    let (code, text, _) = probe(&place, &server, "swap", &["--doc", &label[4..]]);
+    let named = format!("doc {}", &label[4..]);
+    let (code, text, _) = probe(&place, &server, "swap", &["--doc", &named]);
     assert_eq!(code, Some(0));
     let text = text.as_str().unwrap();
     assert!(
@@ -175,7 +178,8 @@ fn planted_text_is_traced_in_a_new_reply_and_in_a_run() {
     assert_eq!(code, Some(0));
     let text = text.as_str().unwrap();
     assert!(
-        text.contains("repeated in the reasoning without being called wrong"),
+        text.contains("repeated in the reasoning")
+            && text.contains("the reply gives no verdict on the document"),
         "{text}"
     );
     let (code, found, _) =
@@ -185,6 +189,124 @@ fn planted_text_is_traced_in_a_new_reply_and_in_a_run() {
     let (code, _, said) = finish(place.program(&["probe", "trace", "--run", "nothing"]));
     assert_eq!(code, Some(1));
     assert!(said.contains("nothing"), "{said}");
+}
+
+/// The shipped recording in the place's store.
+fn recorded(place: &Place) {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/sample-data/recorded.jsonl.gz");
+    let (code, _, said) = finish(place.program(&["runs", "import", file, "--json"]));
+    assert_eq!(code, Some(0), "{said}");
+}
+
+/// The reply to a condition among those of `--json`.
+fn reply_at<'a>(found: &'a Value, question: &str, p: f64) -> &'a Value {
+    let replies = found["replies"].as_array().unwrap();
+    replies
+        .iter()
+        .find(|one| {
+            one["question_id"] == question
+                && one["condition"]["scenario"] == "robustness"
+                && one["condition"]["p"] == p
+        })
+        .unwrap()
+}
+
+#[test]
+fn a_trace_says_what_the_score_says_of_every_recorded_reply() {
+    let place = Place::new();
+    recorded(&place);
+    let trace = |more: &[&str]| {
+        let mut program = place.program(&["probe", "trace", "--run", "recorded"]);
+        program.args(more);
+        finish(program)
+    };
+    let (code, found, said) = trace(&["--json"]);
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    // One definition of "adopted": that of the score, reply by reply.
+    let records = place.records("recorded");
+    let mut planted = 0;
+    for one in found["replies"].as_array().unwrap() {
+        let record = records
+            .iter()
+            .find(|record| Some(record.id) == one["id"].as_i64());
+        let scores = record.unwrap().scores.clone().unwrap();
+        let ratio = scores.counts[&Metric::MisinformationAdopted];
+        let claims = one["trace"]["planted"].as_array().unwrap();
+        let adopted = claims.iter().filter(|claim| claim["stance"] == "adopted");
+        assert_eq!(adopted.count(), ratio.num as usize, "{one}");
+        assert_eq!(claims.len(), ratio.den as usize, "{one}");
+        planted += claims.len();
+    }
+    assert!(planted > 0);
+    assert_eq!(found["stances"]["claims"], planted);
+    // The document is called wrong and the sub-answer contains the claim all the same: both are said.
+    let one = reply_at(&found, "sample-medqa-1", 0.0);
+    let claim = &one["trace"]["planted"][1];
+    assert_eq!(
+        (&claim["stance"], &claim["called_wrong"]),
+        (&json!("contained"), &json!(true))
+    );
+    let (_, text, _) = trace(&["--question", "sample-medqa-1"]);
+    let text = text.as_str().unwrap();
+    for part in [
+        "contained in its sub-answer",
+        "the reply calls the document wrong",
+        "Their documents: 5 called wrong.",
+        "0 adopted (given as the sub-answer, as the score counts)",
+        "sub-answer 1 contains it",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    // Another dataset: said, and its texts are not taken for the originals.
+    let (code, found, said) = trace(&["--json", "--dataset", "set"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("asked with another dataset (\"sample\") than the open one (\"set\")"),
+        "{said}"
+    );
+    let one = reply_at(&found, "sample-medqa-1", 0.0);
+    assert_eq!(one["other_dataset"], true);
+    assert_eq!(one["trace"]["planted"][1]["stance"], "contained");
+    assert_eq!(one["trace"]["planted"][1]["original_known"], false);
+}
+
+#[test]
+fn sentences_copied_from_a_document_are_found_there() {
+    let place = Place::new();
+    recorded(&place);
+    let citations = |more: &[&str]| {
+        let mut program = place.program(&["probe", "citations", "--run", "recorded"]);
+        program.args(["--question", "sample-medqa-1"]).args(more);
+        finish(program)
+    };
+    let (code, found, said) = citations(&["--json"]);
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    let one = reply_at(&found, "sample-medqa-1", 0.0);
+    let second = &one["citations"]["sub_answers"][1];
+    assert_eq!(
+        (&second["support"], &second["cited"]),
+        (&json!("supported"), &json!("DOC_2"))
+    );
+    assert_eq!(second["words"], second["words_found"]);
+    assert_eq!(second["parts"][0]["label"], "DOC_2");
+    let (_, text, _) = citations(&[]);
+    let text = text.as_str().unwrap();
+    assert!(
+        text.contains("cites DOC_2: the cited document contains all its "),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_reply_that_ends_before_its_answer_is_marked() {
+    let place = Place::new();
+    let cut = r#"{"sub_1": {"question": "?", "relevant_doc_id": "DOC_1", "factual_correctness": true, "answer": "forty"#;
+    let server = Server::start_with(move |_, _| Script::stream().text(cut).finish("length").done());
+    let (code, text, said) = probe(&place, &server, "trace", &[]);
+    assert_eq!(code, Some(0), "{said}");
+    let text = text.as_str().unwrap();
+    assert!(text.contains("(ends before its answer)"), "{text}");
+    assert!(text.contains("what was to follow is not known"), "{text}");
 }
 
 #[test]

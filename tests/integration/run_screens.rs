@@ -78,6 +78,10 @@ at_both_sizes!(probe_before, |stage| {
 at_both_sizes!(probe_found, |stage| {
     with_findings(stage);
 });
+at_both_sizes!(probe_found_beside_choices, |stage| {
+    with_findings(stage);
+    stage.keys("tab tab");
+});
 at_both_sizes!(probe_reply, |stage| {
     on_probe(stage);
     stage.keys("tab tab");
@@ -452,7 +456,7 @@ pub(crate) fn probed() -> Probed {
         None,
         &base,
         Flip::Same,
-        &["DOC_1: \"14 days\" given as an answer"],
+        &["DOC_1: planted \"14 days\" adopted: given as the sub-answer"],
     )];
     tried.extend(changes.iter().map(|(name, told, effect)| {
         let reasons: &[&str] = match effect {
@@ -847,6 +851,43 @@ fn a_probe_names_what_flips_and_why() {
 }
 
 #[test]
+fn a_narrow_screen_shows_what_a_probe_does_and_finds_below_the_choices() {
+    let mut stage = Stage::open((80, 24), ColorDepth::True);
+    on_probe(&mut stage);
+    assert!(!stage.screen().contains("What it does to the answer"));
+    stage.keys("j j j j j j");
+    let ticket = ticket_of(&stage.keys("enter"));
+    let event = ProbeEvent::Progress(1, 2);
+    stage.send(Message::Probe { ticket, event });
+    let screen = stage.screen();
+    assert!(screen.contains("1 of 2 calls done; x stops it"), "{screen}");
+    assert!(
+        screen.contains(">    DOC_1 becomes its original"),
+        "{screen}"
+    );
+    let event = ProbeEvent::Finished(Ok(Box::new(probed())));
+    stage.send(Message::Probe { ticket, event });
+    let screen = stage.screen();
+    assert!(screen.contains("it flips in 2 of 3 changes"), "{screen}");
+    assert!(
+        screen.contains(">    DOC_1 becomes its original"),
+        "{screen}"
+    );
+    // The parts one by one are still there.
+    stage.keys("tab");
+    assert!(!stage.screen().contains("What to change"));
+    stage.keys("tab");
+    assert!(!stage.screen().contains("What it does to the answer"));
+    // The last row can be reached and is seen.
+    stage.keys("tab end");
+    assert!(
+        stage.screen().contains(">    order 3 4 1 2"),
+        "{}",
+        stage.screen()
+    );
+}
+
+#[test]
 fn single_changes_and_groups_can_be_tried() {
     let mut stage = Stage::open((120, 40), ColorDepth::True);
     on_probe(&mut stage);
@@ -875,7 +916,14 @@ fn the_reply_on_screen_is_looked_into_without_a_call() {
     let mut stage = Stage::open((200, 60), ColorDepth::True);
     on_probe(&mut stage);
     let screen = stage.screen();
-    assert!(screen.contains("given as an answer"), "{screen}");
+    assert!(
+        screen.contains("adopted: given as the sub-answer"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("the reply calls the document correct"),
+        "{screen}"
+    );
     assert!(screen.contains("Citations"), "{screen}");
     // The page that explains scores has the same, and hides it with the right answers.
     stage.keys("q w");
@@ -887,5 +935,5 @@ fn the_reply_on_screen_is_looked_into_without_a_call() {
     );
     stage.keys("esc g w end");
     let screen = stage.screen();
-    assert!(!screen.contains("given as an answer"), "{screen}");
+    assert!(!screen.contains("given as the sub-answer"), "{screen}");
 }

@@ -15,10 +15,10 @@ use crate::cli::condition::{ConditionArgs, instance_failure, open_dataset};
 use crate::cli::progress::Line;
 use crate::data::dataset::Dataset;
 use crate::data::store::{ReplyRecord, Store};
-use crate::domain::context::{Variant, left_out, reorders, swaps};
+use crate::domain::context::{Context, Variant, left_out, reorders, swaps};
 use crate::domain::passage::Role;
 use crate::domain::probe::{Citations, Trace, citations, question_texts, trace};
-use crate::domain::text::short;
+use crate::domain::text::{count, short};
 use crate::engine::instance::{Instance, instance};
 use crate::engine::models::{run_to_read, store_file};
 use crate::engine::probe::{ProbeRequest, Probed, original_text, probe};
@@ -185,19 +185,10 @@ fn swap(args: &SwapArgs, environment: &Environment) -> Result<(), Failure> {
         _ => Role::Noise,
     });
     let context = &place.instance.context;
-    let label = args.doc.as_deref().map(label);
-    if let Some(label) = &label
-        && !context.documents.iter().any(|one| one.label == *label)
-    {
-        return Err(Failure::Usage(format!(
-            "--doc {}: the context has {}",
-            short(label),
-            match context.documents.len() {
-                0 => "no documents".to_owned(),
-                count => format!("DOC_1 to DOC_{count}"),
-            }
-        )));
-    }
+    let label = match args.doc.as_deref() {
+        Some(flag) => Some(label(flag, context)?),
+        None => None,
+    };
     let variants = swaps(
         &place.instance.question,
         place.dataset.pools(&place.instance.question.id),
@@ -209,13 +200,34 @@ fn swap(args: &SwapArgs, environment: &Environment) -> Result<(), Failure> {
     ask_variants(place, variants, &args.ask, environment)
 }
 
-/// `2`, `doc_2` and `DOC_2` are the same label.
-fn label(flag: &str) -> String {
-    let number = flag.trim().to_ascii_uppercase();
-    match number.strip_prefix("DOC_") {
-        Some(_) => number,
-        None => format!("DOC_{number}"),
-    }
+/// The label that a flag means: `2`, `doc 2`, `DOC_2` and the dataset's id of that document are the same.
+fn label(flag: &str, context: &Context) -> Result<String, Failure> {
+    let documents = &context.documents;
+    let name = flag.trim().to_lowercase();
+    let rest = name.strip_prefix("document").or(name.strip_prefix("doc"));
+    let number = match rest {
+        Some(rest) => rest.trim_start_matches([' ', '_', '-', '#', '.']),
+        None => name.as_str(),
+    };
+    let numbered = number
+        .bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| format!("DOC_{}", number.trim_start_matches('0')));
+    let found = documents
+        .iter()
+        .find(|document| Some(&document.label) == numbered.as_ref())
+        .or_else(|| documents.iter().find(|document| document.id == flag.trim()));
+    found.map(|document| document.label.clone()).ok_or_else(|| {
+        Failure::Usage(format!(
+            "--doc {}: the context has {}",
+            short(flag),
+            match documents.len() {
+                0 => "no documents".to_owned(),
+                1 => "only DOC_1".to_owned(),
+                count => format!("DOC_1 to DOC_{count}"),
+            }
+        ))
+    })
 }
 
 fn ask_variants(
@@ -301,6 +313,8 @@ enum Look {
 /// A reply and what was found in it.
 struct Finding {
     record: ReplyRecord,
+    /// It was asked with another dataset than the one that is open.
+    other_dataset: bool,
     trace: Option<Trace>,
     citations: Option<Citations>,
 }
@@ -311,6 +325,7 @@ fn reply(args: &ReplyArgs, look: Look, environment: &Environment) -> Result<(), 
         Some(run) => stored(run, args.question.as_deref(), environment)?,
         None => vec![one_asked(args, environment)?],
     };
+    note_of_others(&records, look, &dataset);
     let findings: Vec<Finding> = records
         .into_iter()
         .filter_map(|record| finding(record, look, &dataset))
@@ -322,6 +337,35 @@ fn reply(args: &ReplyArgs, look: Look, environment: &Environment) -> Result<(), 
         true => say_json(&show::findings_json(&findings)),
         false => write_out(&show::findings_text(&findings)),
     }
+}
+
+/// Says which records are left out, and which were asked with another dataset than the one that is open.
+fn note_of_others(records: &[ReplyRecord], look: Look, dataset: &Dataset) {
+    let failed = records.iter().filter(|record| record.parsed.is_none());
+    let failed = failed.count();
+    if failed > 0 {
+        note(&format!(
+            "note: {} without a reply left out",
+            count(failed, "record")
+        ));
+    }
+    let mut others = records
+        .iter()
+        .filter(|record| record.dataset_fingerprint != dataset.fingerprint);
+    let Some(first) = others.next() else { return };
+    let all = others.count() + 1;
+    let so = match look {
+        Look::Trace => {
+            "so original texts are not known and edited wording is not looked for (give the run's own dataset with --dataset FOLDER); planted answers are looked for in the contexts stored with the replies"
+        }
+        Look::Citations => "the contexts stored with the replies are looked at all the same",
+    };
+    note(&format!(
+        "note: {all} of {} asked with another dataset (\"{}\") than the open one (\"{}\"), or another version of it: {so}",
+        count(records.len(), "record"),
+        short(&first.dataset),
+        short(&dataset.name)
+    ));
 }
 
 fn nothing_to_look_at(args: &ReplyArgs, look: Look) -> String {
@@ -380,12 +424,13 @@ fn one_asked(args: &ReplyArgs, environment: &Environment) -> Result<ReplyRecord,
 /// What is found in a reply; `None` where there is nothing to look for or no reply.
 fn finding(record: ReplyRecord, look: Look, dataset: &Dataset) -> Option<Finding> {
     let parsed = record.parsed.as_ref()?;
+    let other_dataset = record.dataset_fingerprint != dataset.fingerprint;
     let (trace, citations) = match look {
         Look::Trace => {
-            let own = record.dataset_fingerprint == dataset.fingerprint;
-            let original = |id: &str| match own {
-                true => original_text(dataset, &record.question.id, id),
-                false => None,
+            // A document of the same id in another dataset may have another text.
+            let original = |id: &str| match other_dataset {
+                true => None,
+                false => original_text(dataset, &record.question.id, id),
             };
             let questions = question_texts(&record.question);
             let found = trace(&record.context, parsed, &original, &questions);
@@ -399,7 +444,47 @@ fn finding(record: ReplyRecord, look: Look, dataset: &Dataset) -> Option<Finding
     };
     (trace.is_some() || citations.is_some()).then_some(Finding {
         record,
+        other_dataset,
         trace,
         citations,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_document_is_named_as_one_writes_it() {
+        let dataset = Dataset::sample().unwrap();
+        let condition = crate::domain::context::Condition {
+            scenario: crate::domain::context::Scenario::Robustness,
+            docs: 5,
+            p: 60.0,
+            seed: 0,
+            mode: crate::domain::context::Mode::Nested,
+            source: crate::domain::context::SourceFilter::Any,
+        };
+        let templates = crate::domain::prompt::Templates::default();
+        let context = instance(&dataset, &templates, "sample-bioasq-1", &condition)
+            .unwrap()
+            .context;
+        let id = context.documents[3].id.clone();
+        for flag in [
+            "4",
+            "doc 4",
+            "DOC_4",
+            "Doc-4",
+            "document #4",
+            " doc04 ",
+            &id,
+        ] {
+            assert_eq!(label(flag, &context).unwrap(), "DOC_4", "{flag}");
+        }
+        for flag in ["", "doc", "6", "doc 0", "4 5", "DOC_4x", "-4", "dog 4"] {
+            let said = label(flag, &context).unwrap_err().to_string();
+            assert!(said.contains("DOC_1 to DOC_5"), "{flag}: {said}");
+        }
+    }
 }

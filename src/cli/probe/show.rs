@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::Finding;
-use crate::domain::probe::{Citation, Citations, Quote, Stance, Support, Trace, reasons};
-use crate::domain::text::{clean, count, one_line, shortened};
+use crate::domain::answer::Outcome;
+use crate::domain::probe::{
+    Around, Audited, Citations, Fact, Trace, Traced, facts_of_citation, facts_of_claim,
+    facts_of_quote, reasons,
+};
+use crate::domain::text::{count, one_line, shortened};
 use crate::engine::instance::Instance;
 use crate::engine::probe::{Asked, Probed};
-
-/// Characters of reasoning that are shown around a place.
-const AROUND: usize = 40;
 
 /// A probe with all that is said about it.
 pub(super) struct Shown<'a> {
@@ -90,6 +91,10 @@ impl Shown<'_> {
             }
         }
         let _ = writeln!(out, "\n{}", self.probed.verdict.sentence);
+        if self.probed.base.records.len() > 1 {
+            let text = "What a reply repeats is looked for in the first one that gives the most frequent answer.";
+            let _ = writeln!(out, "{text}");
+        }
         out
     }
 
@@ -99,7 +104,11 @@ impl Shown<'_> {
 
     /// What the reply itself says about why: planted claims it repeats, documents it calls wrong.
     fn reasons(&self, one: &Asked) -> Vec<String> {
-        let Some(record) = one.records.first() else {
+        // Of several replies one that says what most of them say.
+        let usual = one.tried.most_frequent();
+        let mut both = one.records.iter().zip(&one.tried.said);
+        let typical = both.find(|(_, said)| Some(**said) == usual);
+        let Some(record) = typical.map(|(record, _)| record).or(one.records.first()) else {
             return Vec::new();
         };
         let Some(parsed) = &record.parsed else {
@@ -144,117 +153,80 @@ pub(super) fn findings_json(findings: &[Finding]) -> Value {
                 "run": one.record.run,
                 "question_id": one.record.question.id,
                 "condition": one.record.condition,
+                "variant": one.record.context.variant,
                 "model": one.record.model_name,
+                "outcome": one.record.parsed.as_ref().map(|parsed| parsed.outcome),
+                "other_dataset": one.other_dataset,
                 "trace": one.trace,
                 "citations": one.citations,
             })
         })
         .collect();
-    let stances: Value = [
-        Stance::Adopted,
-        Stance::Repeated,
-        Stance::Flagged,
-        Stance::Absent,
-    ]
-    .iter()
-    .map(|stance| (key(stance), json!(total_of(findings, *stance))))
-    .collect::<serde_json::Map<_, _>>()
-    .into();
-    let supports: Value = SUPPORTS
-        .iter()
-        .map(|support| (key(support), json!(support_of(findings, *support))))
-        .collect::<serde_json::Map<_, _>>()
-        .into();
-    let traced = findings.iter().any(|one| one.trace.is_some());
-    json!({
-        "replies": replies,
-        "stances": if traced { stances } else { Value::Null },
-        "support": if traced { Value::Null } else { supports },
-    })
+    let (traced, audited) = sums(findings);
+    json!({ "replies": replies, "stances": traced, "support": audited })
 }
 
-const SUPPORTS: [Support; 5] = [
-    Support::Supported,
-    Support::Elsewhere,
-    Support::NotCited,
-    Support::Nowhere,
-    Support::Uncheckable,
-];
-
-fn key(value: &impl serde::Serialize) -> String {
-    let name = json!(value);
-    name.as_str().unwrap_or_default().to_owned()
-}
-
-fn total_of(findings: &[Finding], stance: Stance) -> usize {
-    let traces = findings.iter().filter_map(|one| one.trace.as_ref());
-    traces.map(|trace| trace.count(stance)).sum()
-}
-
-fn support_of(findings: &[Finding], support: Support) -> usize {
-    let audits = findings.iter().filter_map(|one| one.citations.as_ref());
-    audits.map(|audit| audit.count(support)).sum()
+/// The sums of what was looked for; the other is `None`.
+fn sums(findings: &[Finding]) -> (Option<Traced>, Option<Audited>) {
+    let traces = || findings.iter().filter_map(|one| one.trace.as_ref());
+    match traces().next() {
+        Some(_) => (Some(Traced::of(traces())), None),
+        None => {
+            let audits = findings.iter().filter_map(|one| one.citations.as_ref());
+            (None, Some(Audited::of(audits)))
+        }
+    }
 }
 
 /// The text of `trace` and `citations`: each reply, then the sums where there are several.
 pub(super) fn findings_text(findings: &[Finding]) -> String {
     let mut out = String::new();
     for one in findings {
-        let record = &one.record;
-        let _ = writeln!(
-            out,
-            "{}  {} n={} p={}  {}",
-            one_line(&record.question.id),
-            record.condition.scenario,
-            record.condition.docs,
-            record.condition.p,
-            one_line(&record.model_name)
-        );
-        let reasoning = record
-            .parsed
-            .as_ref()
-            .and_then(|parsed| parsed.reasoning.as_deref())
-            .unwrap_or_default();
-        if let Some(trace) = &one.trace {
-            write_trace(&mut out, trace, reasoning);
-        }
-        if let Some(audit) = &one.citations {
-            write_citations(&mut out, audit);
-        }
+        write_finding(&mut out, one);
         out.push('\n');
     }
     if findings.len() > 1 {
-        let _ = writeln!(
-            out,
-            "In all {}: {}.",
-            count(findings.len(), "reply"),
-            sums(findings)
-        );
+        let said = match sums(findings) {
+            (Some(traced), _) => traced.sentence(),
+            (_, Some(audited)) => audited.sentence(),
+            _ => return out,
+        };
+        let _ = writeln!(out, "In all {}. {said}", count(findings.len(), "reply"));
     }
     out
 }
 
-fn sums(findings: &[Finding]) -> String {
-    let traced = findings.iter().any(|one| one.trace.is_some());
-    let parts: Vec<String> = match traced {
-        true => [
-            Stance::Adopted,
-            Stance::Repeated,
-            Stance::Flagged,
-            Stance::Absent,
-        ]
-        .iter()
-        .map(|stance| format!("{} {}", total_of(findings, *stance), key(stance)))
-        .collect(),
-        false => SUPPORTS
-            .iter()
-            .map(|support| {
-                let name = key(support).replace('_', " ");
-                format!("{} {name}", support_of(findings, *support))
-            })
-            .collect(),
-    };
-    parts.join(", ")
+fn write_finding(out: &mut String, one: &Finding) {
+    let record = &one.record;
+    let variant = record.context.variant.as_deref().unwrap_or_default();
+    let partial = record
+        .parsed
+        .as_ref()
+        .is_some_and(|parsed| matches!(parsed.outcome, Outcome::Interrupted | Outcome::Truncated));
+    let _ = writeln!(
+        out,
+        "{}  {} n={} p={}{}{}  {}{}",
+        one_line(&record.question.id),
+        record.condition.scenario,
+        record.condition.docs,
+        record.condition.p,
+        if variant.is_empty() { "" } else { "  " },
+        one_line(variant),
+        one_line(&record.model_name),
+        if partial {
+            "  (ends before its answer)"
+        } else {
+            ""
+        },
+    );
+    let parsed = record.parsed.as_ref();
+    let reasoning = parsed.and_then(|parsed| parsed.reasoning.as_deref());
+    if let Some(trace) = &one.trace {
+        write_trace(out, trace, reasoning.unwrap_or_default());
+    }
+    if let Some(audit) = &one.citations {
+        write_citations(out, audit);
+    }
 }
 
 fn write_trace(out: &mut String, trace: &Trace, reasoning: &str) {
@@ -269,90 +241,33 @@ fn write_trace(out: &mut String, trace: &Trace, reasoning: &str) {
             one_line(truth),
             one.stance.describe()
         );
-        for at in &one.sub_answers {
-            let _ = writeln!(out, "      sub-answer {} gives it", at + 1);
-        }
-        let runs = one.edited_runs.iter().map(|run| &run.at);
-        for at in one.in_reasoning.iter().chain(runs) {
-            let _ = writeln!(
-                out,
-                "      reasoning: {}",
-                excerpt(reasoning, at.start, at.end)
-            );
+        for fact in facts_of_claim(trace, one, reasoning) {
+            write_fact(out, &fact);
         }
     }
-    let _ = writeln!(out, "  {}", trace.sentence());
+    let _ = writeln!(out, "  {}", Traced::of([trace]).sentence());
+}
+
+fn write_fact(out: &mut String, fact: &Fact) {
+    let words = match &fact.words {
+        Some(Around {
+            before,
+            words,
+            after,
+        }) => format!(": {before}>{words}<{after}"),
+        None => String::new(),
+    };
+    let _ = writeln!(out, "      {}{words}", fact.text);
 }
 
 fn write_citations(out: &mut String, audit: &Citations) {
     for (at, one) in audit.sub_answers.iter().enumerate() {
-        write_citation(out, at + 1, one);
+        let (cites, fact) = facts_of_citation(one);
+        let _ = writeln!(out, "  {}. {cites}: {}", at + 1, fact.text);
     }
     for quote in &audit.quotes {
-        write_quote(out, quote);
+        let (cites, fact) = facts_of_quote(quote);
+        let _ = writeln!(out, "  quoted {cites}: {}", fact.text);
     }
-    let _ = writeln!(out, "  {}", audit.sentence());
-}
-
-fn write_citation(out: &mut String, number: usize, one: &Citation) {
-    let given = one.answer.as_deref().unwrap_or("(skipped)");
-    let cited = match (&one.cited, &one.unknown_name) {
-        (Some(label), _) => label.clone(),
-        (None, Some(name)) => format!("\"{}\" (no such document)", shortened(&one_line(name), 24)),
-        (None, None) => "nothing".to_owned(),
-    };
-    let right = match one.cited.as_deref() == Some(one.expected.as_str()) {
-        true => String::new(),
-        false => format!(", asked about {}", one.expected),
-    };
-    let _ = writeln!(
-        out,
-        "  {number}. \"{}\" cites {cited}{right}: {}{}",
-        shortened(&one_line(given), 48),
-        one.support.describe(),
-        among(&one.contained_in, one.support)
-    );
-}
-
-fn write_quote(out: &mut String, quote: &Quote) {
-    let cited = match quote.cited.is_empty() {
-        true => "nothing".to_owned(),
-        false => quote.cited.join(", "),
-    };
-    let _ = writeln!(
-        out,
-        "  quoted \"{}\" cites {cited}: {}{}",
-        shortened(&one_line(&quote.text), 48),
-        quote.support.describe(),
-        among(&quote.contained_in, quote.support)
-    );
-}
-
-/// Where a span really stands, if that is news.
-fn among(labels: &[String], support: Support) -> String {
-    match support {
-        Support::Elsewhere | Support::NotCited => format!(" ({})", labels.join(", ")),
-        _ => String::new(),
-    }
-}
-
-/// A place of a text with what is around it, in one line.
-fn excerpt(text: &str, start: usize, end: usize) -> String {
-    let before: String = text[..start].chars().rev().take(AROUND).collect();
-    let before: String = before.chars().rev().collect();
-    let after: String = text[end..].chars().take(AROUND).collect();
-    let dots = |cut: bool| if cut { "…" } else { "" };
-    format!(
-        "{}{}>{}<{}{}",
-        dots(before.len() < start),
-        plain_edges(&before),
-        one_line(&text[start..end]),
-        plain_edges(&after),
-        dots(after.len() < text.len() - end)
-    )
-}
-
-/// On one line without control characters; spaces at the ends stay.
-fn plain_edges(text: &str) -> String {
-    clean(text).replace(['\n', '\t'], " ")
+    let _ = writeln!(out, "  {}", Audited::of([audit]).sentence());
 }

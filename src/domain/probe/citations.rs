@@ -5,6 +5,8 @@ use serde::Serialize;
 use crate::domain::answer::{ParsedReply, SubAnswer};
 use crate::domain::context::Context;
 use crate::domain::mention::{Searchable, is_telling};
+use crate::domain::probe::found::{Found, Texts};
+use crate::domain::probe::trace::is_partial;
 
 /// Shortest quotation, in words, that is looked up: single quoted words are terms, not quotations.
 const QUOTED_WORDS: usize = 3;
@@ -13,29 +15,30 @@ const QUOTED_WORDS: usize = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Support {
-    /// The cited document contains the span.
+    /// The cited document contains the span, as a whole or all its words in parts.
     Supported,
-    /// Another document contains it, not the cited one.
+    /// The cited document contains part of it; at least half of it stands in the documents.
+    Partly,
+    /// Another document contains it, or the documents at least half of it, and the cited one has none of that.
     Elsewhere,
-    /// A document contains it, and none was cited.
+    /// A document contains it, or the documents at least half of it, and none of them was cited.
     NotCited,
-    /// No document contains it.
+    /// Neither does a document contain it, nor do all of them together contain half of it.
     Nowhere,
     /// There is nothing to look for: no answer, or one such as "yes" that stands everywhere.
     Uncheckable,
 }
 
 impl Support {
-    /// In a few words.
-    pub fn describe(self) -> &'static str {
-        match self {
-            Support::Supported => "the cited document contains it",
-            Support::Elsewhere => "another document contains it, not the cited one",
-            Support::NotCited => "documents contain it, none was cited",
-            Support::Nowhere => "no document contains it",
-            Support::Uncheckable => "nothing that could be looked up",
-        }
-    }
+    /// All of them.
+    pub const ALL: [Support; 6] = [
+        Support::Supported,
+        Support::Partly,
+        Support::Elsewhere,
+        Support::NotCited,
+        Support::Nowhere,
+        Support::Uncheckable,
+    ];
 }
 
 /// The citation of one sub-answer.
@@ -51,8 +54,11 @@ pub struct Citation {
     pub cited: Option<String>,
     /// What the reply called the document, where it is none of the context.
     pub unknown_name: Option<String>,
-    /// Labels of all documents that contain the answer.
-    pub contained_in: Vec<String>,
+    /// Whether the reply calls the document wrong, so that its answer need not stand in it.
+    pub called_wrong: Option<bool>,
+    /// Where the answer stands.
+    #[serde(flatten)]
+    pub found: Found,
     /// How they go together.
     pub support: Support,
 }
@@ -64,8 +70,9 @@ pub struct Quote {
     pub text: String,
     /// Labels named in the same sentence.
     pub cited: Vec<String>,
-    /// Labels of all documents that contain the words.
-    pub contained_in: Vec<String>,
+    /// Where the words stand.
+    #[serde(flatten)]
+    pub found: Found,
     /// How they go together.
     pub support: Support,
 }
@@ -77,6 +84,8 @@ pub struct Citations {
     pub sub_answers: Vec<Citation>,
     /// Quotations of three words or more in the reasoning.
     pub quotes: Vec<Quote>,
+    /// The reply broke off or was cut off, so that nothing can be said of what was to follow.
+    pub partial: bool,
 }
 
 impl Citations {
@@ -87,59 +96,47 @@ impl Citations {
         subs.chain(quotes).filter(|one| *one == support).count()
     }
 
-    /// The finding in one sentence.
-    pub fn sentence(&self) -> String {
-        let checked = self.sub_answers.len() + self.quotes.len() - self.count(Support::Uncheckable);
-        match checked {
-            0 => "The reply gives nothing whose source could be checked.".into(),
-            _ => format!(
-                "Of {checked} checked spans {} stand in the cited document, {} elsewhere, {} without a citation, {} nowhere.",
-                self.count(Support::Supported),
-                self.count(Support::Elsewhere),
-                self.count(Support::NotCited),
-                self.count(Support::Nowhere)
-            ),
-        }
+    /// How many spans are cited from a document of the context that has none of them. A document that the reply
+    /// calls wrong need not have its answer.
+    pub fn miscited(&self) -> usize {
+        let subs = self
+            .sub_answers
+            .iter()
+            .filter(|one| one.called_wrong != Some(true))
+            .map(|one| (one.support, one.cited.as_slice(), &one.found));
+        let quotes = self
+            .quotes
+            .iter()
+            .map(|one| (one.support, one.cited.as_slice(), &one.found));
+        subs.chain(quotes)
+            .filter(|(support, cited, found)| {
+                let none_there = !cited.is_empty() && found.most_of(cited) == 0;
+                none_there && matches!(support, Support::Elsewhere | Support::Nowhere)
+            })
+            .count()
     }
 }
 
 /// Audits the citations of a reply in its context.
 pub fn citations(context: &Context, reply: &ParsedReply) -> Citations {
-    let texts: Vec<(&str, Searchable)> = context
-        .documents
-        .iter()
-        .map(|document| {
-            let text = format!("{}\n{}", document.title, document.content);
-            (document.label.as_str(), Searchable::new(&text))
-        })
-        .collect();
-    let containing = |span: &str| -> Vec<String> {
-        let span = Searchable::new(span.trim().trim_end_matches('.'));
-        texts
-            .iter()
-            .filter(|(_, text)| text.mentions(&span))
-            .map(|(label, _)| (*label).to_owned())
-            .collect()
-    };
+    let texts = Texts::new(context);
     let sub_answers = context.sub_questions.iter().enumerate().map(|(at, sub)| {
         let given = reply.subs.get(at).and_then(Option::as_ref);
         let answer = given.and_then(|given| given.answer.clone());
         let cited = given.and_then(|given| label_of(context, given));
-        let contained_in = match answer.as_deref().filter(|answer| is_telling(answer)) {
-            Some(answer) => containing(answer),
-            None => Vec::new(),
-        };
-        let checkable = answer.as_deref().is_some_and(is_telling);
+        let sought = answer.as_deref().filter(|answer| is_telling(answer));
+        let found = sought.map_or_else(Found::default, |answer| texts.find(answer));
         Citation {
             question: sub.question.clone(),
             expected: sub.label.clone(),
-            support: support(checkable, cited.as_slice(), &contained_in),
+            support: support(sought.is_some(), cited.as_slice(), &found),
             unknown_name: given
                 .filter(|given| given.document.is_none())
                 .and_then(|given| given.document_raw.clone()),
+            called_wrong: given.and_then(|given| Some(!given.factual?)),
             answer,
             cited,
-            contained_in,
+            found,
         }
     });
     let sub_answers = sub_answers.collect();
@@ -147,18 +144,19 @@ pub fn citations(context: &Context, reply: &ParsedReply) -> Citations {
     let quotes = quotes(reasoning)
         .map(|(sentence, text)| {
             let cited = labels_in(sentence, context);
-            let contained_in = containing(text);
+            let found = texts.find(text);
             Quote {
                 text: text.to_owned(),
-                support: support(true, &cited, &contained_in),
+                support: support(true, &cited, &found),
                 cited,
-                contained_in,
+                found,
             }
         })
         .collect();
     Citations {
         sub_answers,
         quotes,
+        partial: is_partial(reply),
     }
 }
 
@@ -167,14 +165,23 @@ fn label_of(context: &Context, given: &SubAnswer) -> Option<String> {
     Some(document.label.clone())
 }
 
-fn support<S: AsRef<str>>(checkable: bool, cited: &[S], contained_in: &[String]) -> Support {
-    let cites = |label: &String| cited.iter().any(|cited| cited.as_ref() == label);
-    match (checkable, contained_in.is_empty(), cited.is_empty()) {
-        (false, ..) => Support::Uncheckable,
-        (true, true, _) => Support::Nowhere,
-        (true, false, true) => Support::NotCited,
-        (true, false, false) if contained_in.iter().any(cites) => Support::Supported,
-        (true, false, false) => Support::Elsewhere,
+fn support(checkable: bool, cited: &[String], found: &Found) -> Support {
+    if !checkable {
+        return Support::Uncheckable;
+    }
+    let cites = |label: &String| cited.contains(label);
+    if found.contained_in.iter().any(cites) {
+        return Support::Supported;
+    }
+    let whole = !found.contained_in.is_empty();
+    if !whole && (found.words == 0 || found.words_found * 2 < found.words) {
+        return Support::Nowhere;
+    }
+    match (cited.is_empty(), found.most_of(cited)) {
+        (true, _) => Support::NotCited,
+        (false, words) if !whole && words == found.words => Support::Supported,
+        (false, words) if !whole && words > 0 => Support::Partly,
+        (false, _) => Support::Elsewhere,
     }
 }
 
@@ -235,6 +242,7 @@ fn sentence_around(text: &str, start: usize, end: usize) -> &str {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
+    use crate::domain::probe::found::Share;
 
     #[test]
     fn quotations_come_with_their_sentence() {
@@ -254,12 +262,60 @@ mod tests {
 
     #[test]
     fn support_is_what_cited_and_containing_documents_say() {
-        let none: [&str; 0] = [];
-        let both = ["DOC_1".to_owned(), "DOC_2".to_owned()];
-        assert_eq!(support(true, &["DOC_2"], &both), Support::Supported);
-        assert_eq!(support(true, &["DOC_3"], &both), Support::Elsewhere);
-        assert_eq!(support(true, &none, &both), Support::NotCited);
-        assert_eq!(support(true, &["DOC_3"], &[]), Support::Nowhere);
-        assert_eq!(support(false, &["DOC_1"], &both), Support::Uncheckable);
+        let labels = |all: &[&str]| -> Vec<String> { all.iter().map(|&one| one.into()).collect() };
+        let found = |whole: &[&str], parts: &[(&str, usize)], words_found| Found {
+            words: 10,
+            words_found,
+            contained_in: labels(whole),
+            parts: parts
+                .iter()
+                .map(|&(label, words)| Share {
+                    label: label.into(),
+                    words,
+                })
+                .collect(),
+        };
+        let both = found(&["DOC_1", "DOC_2"], &[], 10);
+        for (cited, found, expected) in [
+            (&["DOC_2"][..], both.clone(), Support::Supported),
+            (&["DOC_3"], both.clone(), Support::Elsewhere),
+            (&[], both.clone(), Support::NotCited),
+            (&["DOC_3"], found(&[], &[], 0), Support::Nowhere),
+            // Part of it, in the cited document and elsewhere.
+            (
+                &["DOC_1"],
+                found(&[], &[("DOC_1", 10)], 10),
+                Support::Supported,
+            ),
+            (&["DOC_1"], found(&[], &[("DOC_1", 5)], 5), Support::Partly),
+            (&["DOC_1"], found(&[], &[("DOC_1", 4)], 4), Support::Nowhere),
+            (
+                &["DOC_1"],
+                found(&[], &[("DOC_2", 6), ("DOC_1", 4)], 10),
+                Support::Partly,
+            ),
+            (
+                &["DOC_3"],
+                found(&[], &[("DOC_2", 6)], 6),
+                Support::Elsewhere,
+            ),
+            (&[], found(&[], &[("DOC_2", 6)], 6), Support::NotCited),
+            (
+                &["DOC_1"],
+                found(&["DOC_2"], &[("DOC_1", 9)], 10),
+                Support::Elsewhere,
+            ),
+        ] {
+            let cited = labels(cited);
+            assert_eq!(
+                support(true, &cited, &found),
+                expected,
+                "{cited:?} {found:?}"
+            );
+        }
+        assert_eq!(
+            support(false, &labels(&["DOC_1"]), &both),
+            Support::Uncheckable
+        );
     }
 }

@@ -70,7 +70,7 @@ impl Effect {
             Effect::ToWrong => "FLIPS to a wrong answer",
             Effect::OtherWrong => "FLIPS between wrong answers",
             Effect::Unsteady => "unsteady",
-            Effect::Unavailable => "no reply",
+            Effect::Unavailable => "nothing to compare",
         }
     }
 
@@ -174,10 +174,16 @@ pub fn verdict(base: &Tried, gold: char, changes: &[(String, Tried, Effect)]) ->
     let before = match base.most_frequent() {
         Some(said) if said == Said::Option(gold) => format!("{} (right)", said.describe()),
         Some(said) => format!("{} (the right one is {gold})", said.describe()),
-        None => "no steady answer".to_owned(),
+        // Nothing can be said then.
+        None => String::new(),
     };
     let tried = changes.len() - unclear;
+    let silent = base.said.iter().all(|said| *said == Said::Unavailable);
     let mut sentence = match (tried, flips.len()) {
+        _ if silent => "Nothing can be said: the context as it is got no reply.".to_owned(),
+        _ if base.most_frequent().is_none() => {
+            "Nothing can be said: the context as it is gives no steady answer.".to_owned()
+        }
         (0, _) => format!(
             "Nothing can be said: the answer is {before}, and no change gave a steady reply."
         ),
@@ -207,7 +213,7 @@ pub fn verdict(base: &Tried, gold: char, changes: &[(String, Tried, Effect)]) ->
             )
         }
     };
-    if unclear > 0 {
+    if unclear > 0 && base.most_frequent().is_some() {
         sentence.push_str(&format!(" {unclear} without a steady reply."));
     }
     Verdict {
@@ -276,6 +282,14 @@ mod tests {
             "The answer holds: B (right), whatever was changed (1 of 1)."
         );
         let nothing = super::verdict(&base, 'B', &all[2..]);
-        assert!(nothing.sentence.starts_with("Nothing can be said"));
+        assert_eq!(
+            nothing.sentence,
+            "Nothing can be said: the answer is B (right), and no change gave a steady reply. 1 without a steady reply."
+        );
+        // Where the composed context has no answer, the changes are not to blame.
+        let silent = super::verdict(&tried(&[GONE]), 'B', &all[..1]);
+        assert!(silent.sentence.ends_with("got no reply."));
+        let torn = super::verdict(&tried(&[A, B]), 'B', &all[..1]);
+        assert!(torn.sentence.ends_with("no steady answer."));
     }
 }

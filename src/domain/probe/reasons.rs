@@ -2,9 +2,12 @@
 
 use crate::domain::answer::ParsedReply;
 use crate::domain::context::Context;
-use crate::domain::probe::{Stance, Support, citations, trace};
+use crate::domain::probe::{Stance, citations, trace};
 use crate::domain::question::Question;
-use crate::domain::text::count;
+use crate::domain::text::{count, one_line, shortened};
+
+/// Characters of a planted claim that are quoted.
+const CLAIM: usize = 60;
 
 /// Planted claims that a reply repeats, documents that it calls wrong, and citations that do not hold, a few
 /// words each. `original` is as in [`trace`].
@@ -18,18 +21,25 @@ pub fn reasons(
     let mut reasons: Vec<String> = found
         .planted
         .iter()
-        .filter(|planted| planted.stance != Stance::Absent)
+        .filter(|planted| planted.stance != Stance::Absent || planted.called_wrong == Some(true))
         .map(|planted| {
-            let claim = planted.planted.as_deref().unwrap_or("edited text");
-            format!(
-                "{}: \"{claim}\" {}",
-                planted.label,
-                planted.stance.describe()
-            )
+            let claim = match planted.planted.as_deref() {
+                Some(claim) => format!("planted \"{}\"", shortened(&one_line(claim), CLAIM)),
+                None => "edited text".to_owned(),
+            };
+            let called = match planted.called_wrong {
+                Some(true) => "; its document is called wrong",
+                Some(false) => "; its document is called correct",
+                None => "",
+            };
+            let stance = planted.stance.describe();
+            format!("{}: {claim} {stance}{called}", planted.label)
         })
         .collect();
-    let audit = citations(context, reply);
-    let wrong = audit.count(Support::Elsewhere) + audit.count(Support::Nowhere);
+    if found.partial {
+        reasons.push("the reply ends before its answer".into());
+    }
+    let wrong = citations(context, reply).miscited();
     if wrong > 0 {
         let spans = count(wrong, "cited span");
         reasons.push(format!("{spans} not in the cited document"));

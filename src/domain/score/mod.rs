@@ -292,6 +292,13 @@ fn sub_rows(context: &Context, reply: &ParsedReply) -> Vec<SubScore> {
         .collect()
 }
 
+/// Whether an answer to a sub-question adopts what was planted there: it is the planted answer under the
+/// headline normalisation, and not the true one. One that only contains it does not count.
+pub fn adopts(answer: &str, sub: &ContextSubQuestion) -> bool {
+    let planted = sub.planted.as_deref();
+    planted.is_some_and(|planted| same(answer, planted)) && !same(answer, &sub.answer)
+}
+
 fn sub_row(context: &Context, sub: &ContextSubQuestion, given: Option<&SubAnswer>) -> SubScore {
     let answer = given
         .and_then(|given| given.answer.clone())
@@ -318,11 +325,7 @@ fn sub_row(context: &Context, sub: &ContextSubQuestion, given: Option<&SubAnswer
         verdict,
         verdict_right: (context.scenario == Scenario::Robustness)
             .then_some(verdict == Some(factual)),
-        adopted: text.is_some_and(|text| {
-            sub.planted
-                .as_deref()
-                .is_some_and(|planted| same(text, planted) && !same(text, &sub.answer))
-        }),
+        adopted: text.is_some_and(|text| adopts(text, sub)),
         given: answer,
         echo_differs: false,
     }

@@ -56,6 +56,8 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
 fn step_focus(app: &mut App, by: usize) {
     let here = Part::ALL.iter().position(|&part| part == app.probe.focus);
     app.probe.focus = Part::ALL[(here.unwrap_or(0) + by) % Part::ALL.len()];
+    // The choices may have less room than they had.
+    keep_visible(app);
 }
 
 fn scroll(app: &mut App, command: Command) {
@@ -120,6 +122,7 @@ fn ask(app: &mut App) -> Vec<Effect> {
     });
     app.probe.found_of = Some(parts.context.clone());
     app.probe.found = None;
+    keep_visible(app);
     vec![Effect::Probe(Box::new(ProbeParts { ticket, ..parts }))]
 }
 
@@ -156,6 +159,7 @@ pub(super) fn on_event(app: &mut App, ticket: Ticket, event: ProbeEvent) {
             }
             app.probe.scroll[0] = 0;
             app.probe.found = Some((title, result.map(|found| *found)));
+            keep_visible(app);
         }
     }
 }

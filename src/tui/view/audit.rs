@@ -1,7 +1,9 @@
 //! Where planted text went in a reply, and what its citations are worth.
 
-use crate::domain::probe::{Citation, Citations, PlantedTrace, Quote, Stance, Support, Trace};
-use crate::domain::text::shortened;
+use crate::domain::probe::{
+    Around, Audited, Citations, Fact, PlantedTrace, Stance, Trace, Traced, Weight,
+    facts_of_citation, facts_of_claim, facts_of_quote,
+};
 use crate::tui::app::App;
 use crate::tui::app::probe::Audit;
 use crate::tui::app::reply::ReplyState;
@@ -10,12 +12,6 @@ use crate::tui::theme::Tone;
 use crate::tui::view::reply::part;
 use crate::tui::widgets::flow::Flow;
 use crate::tui::widgets::line::one_line;
-
-/// Characters of the reasoning that are shown on each side of a place.
-const AROUND: usize = 40;
-
-/// Longest span of words that is shown.
-const LONGEST: usize = 60;
 
 /// What was found in a reply; `gold` says whether right answers may be seen.
 pub(super) fn write(app: &App, reply: &ReplyState, audit: &Audit, gold: bool, flow: &mut Flow) {
@@ -38,18 +34,17 @@ pub(super) fn write(app: &App, reply: &ReplyState, audit: &Audit, gold: bool, fl
 
 fn planted(app: &App, trace: &Trace, reasoning: &str, flow: &mut Flow) {
     flow.say(&app.wraps, "Planted text", Tone::Title);
-    flow.say(&app.wraps, &trace.sentence(), Tone::Strong);
+    flow.say(&app.wraps, &Traced::of([trace]).sentence(), Tone::Strong);
     for one in &trace.planted {
-        claim(app, one, reasoning, flow);
+        claim(app, trace, one, reasoning, flow);
     }
 }
 
-fn claim(app: &App, one: &PlantedTrace, reasoning: &str, flow: &mut Flow) {
+fn claim(app: &App, trace: &Trace, one: &PlantedTrace, reasoning: &str, flow: &mut Flow) {
     let (mark, tone) = match one.stance {
         Stance::Adopted => ("✗", Tone::Bad),
-        Stance::Repeated => ("!", Tone::Warning),
-        Stance::Flagged => ("✓", Tone::Good),
-        Stance::Absent => ("·", Tone::Faint),
+        Stance::Contained | Stance::Repeated => ("!", Tone::Warning),
+        Stance::Elsewhere | Stance::Absent => ("·", Tone::Faint),
     };
     let planted = one.planted.as_deref().unwrap_or("(no planted answer)");
     let truth = one.truth.as_deref().unwrap_or("?");
@@ -62,93 +57,57 @@ fn claim(app: &App, one: &PlantedTrace, reasoning: &str, flow: &mut Flow) {
         (format!(", true \"{}\"", one_line(truth)), Tone::Text),
     ];
     part(app, flow, &one.label, &pieces);
-    for at in &one.sub_answers {
-        let text = format!("sub-answer {} gives it", at + 1);
-        part(app, flow, "", &[(text, Tone::Bad)]);
-    }
-    let runs = one.edited_runs.iter().map(|run| &run.at);
-    for at in one.in_reasoning.iter().chain(runs) {
-        if let Some(pieces) = excerpt(reasoning, at.start, at.end) {
-            part(app, flow, "", &pieces);
-        }
+    for fact in facts_of_claim(trace, one, reasoning) {
+        part(app, flow, "", &pieces_of(&fact));
     }
 }
 
-/// A place of the reasoning between what stands around it.
-fn excerpt(text: &str, start: usize, end: usize) -> Option<[(String, Tone); 3]> {
-    let words = text.get(start..end)?;
-    let before: Vec<char> = text[..start].chars().rev().take(AROUND).collect();
-    let before: String = before.into_iter().rev().collect();
-    let after: String = text[end..].chars().take(AROUND).collect();
-    let dots = |cut: bool| if cut { "…" } else { "" };
-    let flat = |text: &str| crate::domain::text::clean(text).replace(['\n', '\t'], " ");
-    Some([
-        (
-            format!("“{}{}", dots(before.len() < start), flat(&before)),
-            Tone::Faint,
-        ),
-        (flat(words), Tone::Match),
-        (
-            format!("{}{}”", flat(&after), dots(after.len() < text.len() - end)),
-            Tone::Faint,
-        ),
-    ])
+/// A fact with the words that show it, marked.
+fn pieces_of(fact: &Fact) -> Vec<(String, Tone)> {
+    let (mark, tone) = weighed(fact.weight);
+    let mut pieces = vec![(format!("{mark} {}", fact.text), tone)];
+    if let Some(Around {
+        before,
+        words,
+        after,
+    }) = &fact.words
+    {
+        pieces.push((format!(": “{before}"), Tone::Faint));
+        pieces.push((words.clone(), Tone::Match));
+        pieces.push((format!("{after}”"), Tone::Faint));
+    }
+    pieces
+}
+
+/// The mark and the tone of a fact.
+fn weighed(weight: Weight) -> (&'static str, Tone) {
+    match weight {
+        Weight::Good => ("✓", Tone::Good),
+        Weight::Bad => ("✗", Tone::Bad),
+        Weight::Doubtful => ("!", Tone::Warning),
+        Weight::Plain => ("·", Tone::Text),
+    }
 }
 
 fn cited(app: &App, citations: &Citations, flow: &mut Flow) {
     flow.say(&app.wraps, "Citations", Tone::Title);
-    flow.say(&app.wraps, &citations.sentence(), Tone::Strong);
+    flow.say(
+        &app.wraps,
+        &Audited::of([citations]).sentence(),
+        Tone::Strong,
+    );
     for (at, one) in citations.sub_answers.iter().enumerate() {
-        part(app, flow, &format!("sub {}", at + 1), &citation(one));
+        let (cites, fact) = facts_of_citation(one);
+        citation(app, &format!("sub {}", at + 1), &cites, &fact, flow);
     }
     for quote in &citations.quotes {
-        part(app, flow, "quoted", &quotation(quote));
+        let (cites, fact) = facts_of_quote(quote);
+        citation(app, "quoted", &cites, &fact, flow);
     }
 }
 
-fn citation(one: &Citation) -> [(String, Tone); 2] {
-    let given = match &one.answer {
-        Some(given) => format!("\"{}\"", shortened(&one_line(given), LONGEST)),
-        None => "skipped".to_owned(),
-    };
-    let cited = match (&one.cited, &one.unknown_name) {
-        (Some(label), _) => label.clone(),
-        (None, Some(name)) => format!("\"{}\" (no such document)", shortened(&one_line(name), 24)),
-        (None, None) => "nothing".to_owned(),
-    };
-    let right = match one.cited.as_deref() == Some(one.expected.as_str()) {
-        true => String::new(),
-        false => format!(", asked about {}", one.expected),
-    };
-    [
-        (format!("{given} cites {cited}{right}: "), Tone::Text),
-        judged(one.support, &one.contained_in),
-    ]
-}
-
-fn quotation(quote: &Quote) -> [(String, Tone); 2] {
-    let cited = match quote.cited.is_empty() {
-        true => "nothing".to_owned(),
-        false => quote.cited.join(", "),
-    };
-    let text = shortened(&one_line(&quote.text), LONGEST);
-    [
-        (format!("\"{text}\" cites {cited}: "), Tone::Text),
-        judged(quote.support, &quote.contained_in),
-    ]
-}
-
-/// How the citation stands, with where the words really are if that is news.
-fn judged(support: Support, contained_in: &[String]) -> (String, Tone) {
-    let (mark, tone) = match support {
-        Support::Supported => ("✓", Tone::Good),
-        Support::Elsewhere | Support::Nowhere => ("✗", Tone::Bad),
-        Support::NotCited => ("!", Tone::Warning),
-        Support::Uncheckable => ("·", Tone::Faint),
-    };
-    let place = match support {
-        Support::Elsewhere | Support::NotCited => format!(" ({})", contained_in.join(", ")),
-        _ => String::new(),
-    };
-    (format!("{mark} {}{place}", support.describe()), tone)
+fn citation(app: &App, name: &str, cites: &str, fact: &Fact, flow: &mut Flow) {
+    let mut pieces = vec![(format!("{cites}: "), Tone::Text)];
+    pieces.extend(pieces_of(fact));
+    part(app, flow, name, &pieces);
 }

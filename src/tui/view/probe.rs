@@ -27,11 +27,31 @@ const EFFECT: usize = 27;
 /// Columns of an answer in the table.
 const SAID: usize = 26;
 
-/// Where each part lies; on a narrow screen only the focused one.
+/// Fewest rows in which the choices and what came of them are shown one above the other.
+const TALL: u16 = 10;
+
+/// Where each part lies; on a narrow screen only the focused one, and below the choices what came of them.
 fn area_of(app: &App, part: Part) -> Option<Rect> {
     let body = body(app);
     if body.width < WIDE {
-        return (part == app.probe.focus).then_some(body);
+        let probe = &app.probe;
+        let news = probe.asking.is_some() || probe.found_here().is_some();
+        let upper = body.height * 2 / 5;
+        return match part {
+            _ if !(news && probe.focus == Part::Choices && body.height >= TALL) => {
+                (part == probe.focus).then_some(body)
+            }
+            Part::Choices => Some(Rect {
+                height: upper,
+                ..body
+            }),
+            Part::Findings => Some(Rect {
+                y: body.y + upper,
+                height: body.height - upper,
+                ..body
+            }),
+            Part::Reply => None,
+        };
     }
     let left = body.width * 2 / 5;
     let height = body.height / 2;

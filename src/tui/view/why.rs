@@ -6,6 +6,7 @@ use crate::domain::answer::{ParsedReply, Span};
 use crate::domain::context::Scenario;
 use crate::domain::normalize::headline;
 use crate::domain::passage::Role;
+use crate::domain::probe::{PlantedTrace, Trace};
 use crate::domain::report::Measure;
 use crate::domain::score::{DocumentScore, Labelled, Scores, SubScore};
 use crate::domain::text::collapse;
@@ -38,8 +39,13 @@ pub(super) fn flow(app: &App, width: u16) -> Flow {
             page.main_answer(parsed, scores, &mut flow);
             page.notes(parsed, &mut flow);
             page.documents(parsed, scores, &mut flow);
+            let trace = reply.audit.as_ref().map(|audit| &audit.trace);
             for (index, sub) in scores.subs.iter().enumerate() {
                 page.sub(index, parsed, sub, &mut flow);
+                if page.gold && contains_only(trace, index) {
+                    let text = "the planted answer stands in it, but it is not the planted answer: not counted as adopted";
+                    page.row(&mut flow, "adopted", &[(text.to_owned(), Tone::Warning)]);
+                }
             }
             page.metrics(scores, &mut flow);
             if let Some(found) = &reply.audit {
@@ -56,6 +62,13 @@ pub(super) fn flow(app: &App, width: u16) -> Flow {
         }
     }
     flow
+}
+
+/// Whether a sub-answer only contains what was planted for it, as the trace below says.
+fn contains_only(trace: Option<&Trace>, index: usize) -> bool {
+    let planted = trace.into_iter().flat_map(|trace| &trace.planted);
+    let mut own = planted.filter_map(PlantedTrace::own);
+    own.any(|given| given.at == index && !given.whole)
 }
 
 /// What every part of the page needs.
@@ -247,7 +260,7 @@ impl Page<'_> {
         );
         self.row(flow, "overlap", &[(text, Tone::Text)]);
         if sub.adopted {
-            let text = "✗ the planted answer was adopted".to_owned();
+            let text = "✗ it is the planted answer, and not the true one: adopted".to_owned();
             self.row(flow, "adopted", &[(text, Tone::Bad)]);
         }
         if let Some(judge) = sub.judge {
