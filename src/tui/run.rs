@@ -408,7 +408,11 @@ impl Loop {
             Input::Event(Event::Key(key)) if key.kind != KeyEventKind::Release => Message::Key(key),
             Input::Event(Event::Paste(text)) => Message::Paste(text),
             Input::Event(Event::Mouse(mouse)) => Message::Mouse(mouse),
-            Input::Event(Event::Resize(columns, rows)) => Message::Resize(columns, rows),
+            Input::Event(Event::Resize(columns, rows)) => {
+                // Also where the size is the same again: in a storm of sizes the terminal has cut what stood on it.
+                screen.forget()?;
+                Message::Resize(columns, rows)
+            }
             Input::Event(_) => return Ok(()),
         };
         self.handle(message, screen, events)

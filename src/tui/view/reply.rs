@@ -193,6 +193,10 @@ fn invitation(app: &App, state: &InstanceState, flow: &mut Flow) {
         ModelState::Ready(identity) => identity.name.as_str(),
         _ => app.settings.model.as_str(),
     };
+    // The keys of a talk are others.
+    if app.screen == Screen::Talk {
+        return flow.say(&app.wraps, "No reply yet.", Tone::Faint);
+    }
     let text = format!(
         "No reply for exactly this context yet. {ask} asks {}.",
         one_line(model)
