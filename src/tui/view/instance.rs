@@ -10,7 +10,7 @@ use crate::domain::context::{Condition, Scenario};
 use crate::domain::passage::Role;
 use crate::domain::text::count;
 use crate::tui::app::instance::{InstanceState, Panel};
-use crate::tui::app::reply::{caution, introduced};
+use crate::tui::app::reply::introduced;
 use crate::tui::app::{App, ModelState, Screen};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
