@@ -139,7 +139,7 @@ fn a_file_that_is_missing_or_nothing_known_is_exit_code_1() {
     for (args, said) in [
         (
             vec!["import", "jsonl", "q.jsonl"],
-            "nothing could be imported",
+            "no field was found",
         ),
         (vec!["import", "none.jsonl"], "none.jsonl does not exist"),
         (
