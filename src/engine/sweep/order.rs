@@ -251,7 +251,10 @@ mod tests {
     fn repeats_count_the_samplers_seed_up() {
         let plain = Sampling::default();
         assert_eq!(repeated(&plain, 0), plain);
-        assert_eq!(repeated(&plain, 2).seed, plain.seed.unwrap_or(0).checked_add(2));
+        assert_eq!(
+            repeated(&plain, 2).seed,
+            plain.seed.unwrap_or(0).checked_add(2)
+        );
         let last = Sampling {
             seed: Some(u64::MAX),
             ..plain
@@ -269,7 +272,10 @@ mod tests {
         assert_eq!(chosen(Some(9999), None).unwrap().len(), all);
         let drawn = chosen(Some(16), Some(8)).unwrap();
         assert_eq!(drawn.len(), 8);
-        assert!(drawn.is_sorted() && drawn.iter().all(|&at| at < 16), "{drawn:?}");
+        assert!(
+            drawn.is_sorted() && drawn.iter().all(|&at| at < 16),
+            "{drawn:?}"
+        );
         assert_eq!(chosen(Some(16), Some(8)).unwrap(), drawn);
         let why = chosen(Some(4), Some(5)).unwrap_err();
         assert!(why.contains("only 4 questions"), "{why}");
