@@ -225,9 +225,9 @@ fn figures(app: &App, found: &Estimate, flow: &mut Flow) {
     fact(app, flow, "cost", &cost, Tone::Text);
     if let Some(judge) = &found.judge {
         let mut text = format!(
-            "{}: at most {}, about {} tokens in prompts",
+            "{}: at most {} calls, about {} tokens in prompts",
             judge.name,
-            count(judge.calls, "call"),
+            grouped(judge.calls as u64),
             grouped(judge.tokens)
         );
         if judge.done > 0 {

@@ -137,10 +137,7 @@ fn a_file_that_is_missing_or_nothing_known_is_exit_code_1() {
     house.file("x.txt", "hello");
     house.file("q.jsonl", "{}");
     for (args, said) in [
-        (
-            vec!["import", "jsonl", "q.jsonl"],
-            "nothing could be imported",
-        ),
+        (vec!["import", "jsonl", "q.jsonl"], "no field was found"),
         (vec!["import", "none.jsonl"], "none.jsonl does not exist"),
         (
             vec!["import", "jsonl", "none.jsonl"],
