@@ -572,7 +572,7 @@ fn pair_line(app: &App, pair: &Answered, width: u16, conditions: usize) -> Line<
     };
     let id = usize::from(width)
         .saturating_sub(10 + condition.width())
-        .clamp(8, if width < 80 { 15 } else { 22 });
+        .clamp(8, if width < 80 { 17 } else { 22 });
     let mut spans = vec![
         span(theme, format!("A{mark_a} "), tone_a),
         span(theme, format!("B{mark_b}  "), tone_b),
