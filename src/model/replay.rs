@@ -347,6 +347,10 @@ mod tests {
                 })
                 .await
                 .unwrap();
+            // What one waits for is said at once, with the wait that was recorded.
+            let waiting = "waiting for the first token (recorded: 0 s)";
+            let (_, status) = seen.remove(0);
+            assert_eq!(status, Delta::Status(waiting.into()));
             // A busy machine may be late, but never early.
             assert_eq!(seen.len(), 3);
             for ((at, delta), due) in seen.iter().zip([100.0, 200.0, 600.0]) {

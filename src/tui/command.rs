@@ -580,7 +580,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         "curve-docs",
         &["n"],
         SWEEP,
-        "n",
+        "docs",
         "curves: the next number of documents of this test",
     ),
     row(

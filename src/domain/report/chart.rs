@@ -154,7 +154,9 @@ impl Chart {
                 tag: &point.tag,
             })
             .collect();
-        labels::write(out, &marked, (LEFT, WIDTH - RIGHT), (TOP, HEIGHT - BOTTOM));
+        // Beside a mark on the border a tag reaches a little beyond it.
+        let down = (TOP - 6.0, HEIGHT - BOTTOM + 6.0);
+        labels::write(out, &marked, (LEFT, WIDTH - RIGHT), down);
     }
 }
 

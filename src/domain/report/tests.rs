@@ -569,10 +569,10 @@ fn charts_show_every_point() {
         |_| {},
     );
     let figure = chart::figure(panel(&report, "table4", Metric::MainAccuracy), "c1");
-    // Inner width 348 from 38, so p=60 is at 246.8 and p=100 at 386; inner height 188 from 12, so 50 % is at
-    // 106 and 100 % at 12.
+    // Inner width 348 from 38, so p=60 is at 246.8 and p=100 at 386; inner height 188 from 24, so 50 % is at
+    // 118 and 100 % at 24.
     assert!(
-        figure.contains("points=\"246.8,106.0 386.0,12.0\""),
+        figure.contains("points=\"246.8,118.0 386.0,24.0\""),
         "{figure}"
     );
     assert!(figure.contains("class=\"band\""));
@@ -625,6 +625,15 @@ fn figures_stand_alone_and_the_abstention_curve_joins_two_panels() {
     );
     assert!(
         curve.contains("p=60: 50.0 % right of the 100.0 % answered"),
+        "{curve}"
+    );
+    // Each point says at which p it is, and no name of an axis is wider than the drawing.
+    assert!(
+        curve.contains(">p=20</text>") && curve.contains(">p=60</text>"),
+        "{curve}"
+    );
+    assert!(
+        curve.contains(">coverage: % of the replies that chose an option</text>"),
         "{curve}"
     );
     for (name, svg) in &files {

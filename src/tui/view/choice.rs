@@ -192,7 +192,8 @@ fn facets(app: &App, area: Rect, buffer: &mut Buffer, selected: usize, values: &
     let note_rows = note.as_ref().map_or(0, Flow::rows);
     let note_rows = u16::try_from(note_rows).unwrap_or(u16::MAX);
     // Where there is little room, the choice comes first.
-    let note_rows = match usize::from(inner.height.saturating_sub(note_rows)) >= rows.len().min(8) {
+    let note_rows = match usize::from(inner.height.saturating_sub(note_rows)) >= rows.len().min(14)
+    {
         true => note_rows.min(inner.height),
         false => 0,
     };

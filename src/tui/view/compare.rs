@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use crate::domain::compare::{Answered, Cell, McNemar, MetricComparison, Rate, Side, Unit};
+use crate::domain::compare::{Answered, Cell, McNemar, Side, Unit};
 use crate::domain::report::Measure;
 use crate::domain::text::count;
 use crate::tui::app::App;
@@ -20,6 +20,10 @@ use crate::tui::view::sweep::{WIDE, body, select, waiting};
 use crate::tui::view::{documents, reply};
 use crate::tui::widgets::flow::{Flow, scroll_bar};
 use crate::tui::widgets::line::{cut, cut_spans, fit, one_line};
+
+use table::Table;
+
+mod table;
 
 /// From this width on both replies stand side by side.
 const PAIR_WIDE: u16 = 76;
@@ -303,139 +307,6 @@ fn figures(app: &App, compared: &Compared, width: u16) -> Flow {
     flow
 }
 
-/// Columns between two of the table.
-const GAP: usize = 2;
-
-/// The figures of both sides and their difference, side by side: a figure with its interval, or the interval below
-/// it, or a row for each where there is no room.
-enum Table {
-    /// The columns' widths.
-    Wide([usize; 3]),
-    Halved([usize; 3]),
-    Rows,
-}
-
-impl Table {
-    const HEADS: [&'static str; 3] = ["A  %", "B  %", "B−A  points"];
-
-    fn of<'a>(all: impl Iterator<Item = &'a MetricComparison>, width: usize) -> Table {
-        let cells: Vec<[Figure; 3]> = all.map(cells).collect();
-        let widths = |of: &dyn Fn(&Figure) -> usize| {
-            [0, 1, 2].map(|at| {
-                let figures = cells.iter().map(|row| of(&row[at]));
-                figures.chain([Table::HEADS[at].width()]).max().unwrap_or(0)
-            })
-        };
-        let fits = |widths: &[usize; 3]| widths.iter().sum::<usize>() + 2 * GAP + INDENT <= width;
-        let whole = widths(&|figure| figure.whole().width());
-        let halved = widths(&|figure| figure.value.width().max(figure.interval.width()));
-        match (fits(&whole), fits(&halved)) {
-            (true, _) => Table::Wide(whole),
-            (false, true) => Table::Halved(halved),
-            _ => Table::Rows,
-        }
-    }
-
-    fn head(&self, app: &App, flow: &mut Flow) {
-        if let Table::Wide(widths) | Table::Halved(widths) = self {
-            let heads = Table::HEADS.map(str::to_owned);
-            flow.line(Line::from(span(
-                &app.theme,
-                row_of(&heads, widths),
-                Tone::Faint,
-            )));
-        }
-    }
-
-    fn row(&self, app: &App, figures: &MetricComparison, flow: &mut Flow) {
-        let cells = cells(figures);
-        let mut line = |text: String, tone| flow.line(Line::from(span(&app.theme, text, tone)));
-        match self {
-            Table::Wide(widths) => {
-                let whole = cells.each_ref().map(Figure::whole);
-                line(row_of(&whole, widths), Tone::Text);
-            }
-            Table::Halved(widths) => {
-                let [values, intervals] = [
-                    cells.each_ref().map(|figure| figure.value.clone()),
-                    cells.each_ref().map(|figure| figure.interval.clone()),
-                ];
-                line(row_of(&values, widths), Tone::Text);
-                line(row_of(&intervals, widths), Tone::Faint);
-            }
-            Table::Rows => {
-                for (name, figure) in ["A   ", "B   ", "B−A "].into_iter().zip(&cells) {
-                    line(format!("  {name}{}", figure.whole()), Tone::Text);
-                }
-            }
-        }
-    }
-}
-
-/// Columns before the table.
-const INDENT: usize = 2;
-
-/// Texts in columns.
-fn row_of(texts: &[String; 3], widths: &[usize; 3]) -> String {
-    let mut row = " ".repeat(INDENT);
-    for (text, width) in texts.iter().zip(widths) {
-        row += &fit(text, width + GAP);
-    }
-    row.trim_end().to_owned()
-}
-
-/// A figure and its interval, as they are shown.
-struct Figure {
-    value: String,
-    /// Empty where there is none.
-    interval: String,
-}
-
-impl Figure {
-    fn whole(&self) -> String {
-        match self.interval.is_empty() {
-            true => self.value.clone(),
-            false => format!("{} {}", self.value, self.interval),
-        }
-    }
-}
-
-/// The figures of A, of B, and their difference.
-fn cells(figures: &MetricComparison) -> [Figure; 3] {
-    [rate(&figures.a), rate(&figures.b), difference(figures)]
-}
-
-fn rate(rate: &Rate) -> Figure {
-    let value = |share: f64| format!("{:.1}", share * 100.0);
-    figure(rate.rate, rate.interval, value)
-}
-
-fn difference(figures: &MetricComparison) -> Figure {
-    figure(figures.difference, figures.difference_interval, points)
-}
-
-fn figure(
-    value: Option<f64>,
-    interval: Option<(f64, f64)>,
-    words: impl Fn(f64) -> String,
-) -> Figure {
-    let none = || "none".to_owned();
-    let interval = interval.filter(|_| value.is_some());
-    Figure {
-        value: value.map_or_else(none, &words),
-        interval: interval.map_or_else(String::new, |(low, high)| {
-            format!("[{}, {}]", words(low), words(high))
-        }),
-    }
-}
-
-fn points(share: f64) -> String {
-    match format!("{:+.1}", share * 100.0).as_str() {
-        "+0.0" | "-0.0" => "0.0".to_owned(),
-        text => text.to_owned(),
-    }
-}
-
 fn test(test: &McNemar) -> String {
     let value = |p: f64| match p < 0.0001 {
         true => "<0.0001".to_owned(),
@@ -576,7 +447,7 @@ fn pair_line(app: &App, pair: &Answered, width: u16, conditions: usize) -> Line<
     };
     let id = usize::from(width)
         .saturating_sub(10 + condition.width())
-        .clamp(8, if width < 80 { 15 } else { 22 });
+        .clamp(8, if width < 80 { 17 } else { 22 });
     let mut spans = vec![
         span(theme, format!("A{mark_a} "), tone_a),
         span(theme, format!("B{mark_b}  "), tone_b),

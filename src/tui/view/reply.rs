@@ -268,7 +268,9 @@ fn origin(app: &App, reply: &ReplyState, flow: &mut Flow) {
         let text = format!("stored reply of {}", short_time(&one_line(at)));
         flow.line(Line::from(span(&app.theme, text, Tone::Faint)));
     }
-    if let Some(caution) = &reply.caution {
+    // While it runs, the header of its screen has the model with its caution.
+    let headed = reply.running() && app.screen == Screen::Instance;
+    if let Some(caution) = reply.caution.as_ref().filter(|_| !headed) {
         flow.say(&app.wraps, caution, Tone::Warning);
     }
     if let Some(later) = app.replies.failed_since(&reply.context) {
