@@ -43,12 +43,16 @@ pub fn is_telling(answer: &str) -> bool {
 }
 
 /// The words of a text with their places, as they are compared: signs around a word don't count, except those
-/// that change a number ("<5", "-3", "5%").
+/// that change a number ("<5", "-3", "5%"), and "Apple's" is the word "Apple".
 fn words(text: &str) -> Vec<(Range<usize>, String)> {
     let is_edge = |c: char| !c.is_alphanumeric() && !"<>\u{2264}\u{2265}%+-\u{2212}".contains(c);
     let mut found = Vec::new();
     for word in text.split(|c: char| c.is_whitespace() || "/()[]\u{2014}".contains(c)) {
         let bare = word.trim_matches(is_edge);
+        let bare = bare
+            .strip_suffix("'s")
+            .or(bare.strip_suffix("\u{2019}s"))
+            .unwrap_or(bare);
         if bare.chars().any(char::is_alphanumeric) {
             // Both are slices of the text, so the difference of their starts is an offset.
             let start = bare.as_ptr() as usize - text.as_ptr() as usize;
@@ -191,6 +195,9 @@ mod tests {
         let typeset = Placed::new("the patient\u{2019}s \u{3b2}\u{2011}blocker, ﬁrst");
         assert_eq!(typeset.places("patient's β-blocker").len(), 1);
         assert_eq!(typeset.places("first").len(), 1);
+        let owned = "Apple's deal; APPLE\u{2019}S, apples";
+        let found = Placed::new(owned).places("Apple");
+        assert_eq!(found, [0..5, 14..19]);
         // A sign that changes a number counts.
         assert!(Placed::new("at <5% of").places("5%").is_empty());
         assert_eq!(Placed::new("at <5% of").places("<5%").len(), 1);

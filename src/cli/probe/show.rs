@@ -54,7 +54,11 @@ impl Shown<'_> {
         let mut out = format!("{}: {}\n", one_line(&question.id), one_line(&question.text));
         let context = &self.probed.base.context;
         for document in &context.documents {
-            let title = one_line(&document.title);
+            let title = match document.title.trim() {
+                "" => shortened(&document.content, 400),
+                title => title.to_owned(),
+            };
+            let title = one_line(&title);
             let role = format!("{:?}", document.role).to_lowercase();
             let _ = writeln!(
                 out,
@@ -191,7 +195,8 @@ pub(super) fn findings_text(findings: &[Finding]) -> String {
             (_, Some(audited)) => audited.sentence(),
             _ => return out,
         };
-        let _ = writeln!(out, "In all {}. {said}", count(findings.len(), "reply"));
+        let said = said.replacen("Of ", "of ", 1);
+        let _ = writeln!(out, "In all {}: {said}", count(findings.len(), "reply"));
     }
     out
 }
