@@ -13,5 +13,6 @@ pub mod parquet_file;
 pub mod predictions;
 pub mod prompts;
 pub mod recorded;
+pub mod session;
 pub mod store;
 pub mod talk;
