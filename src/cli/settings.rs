@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::Failure;
 use crate::config::{Config, HOTTEST, Paths};
 use crate::domain::annotation::annotator_name;
-use crate::domain::text::{fault_of_name, short};
+use crate::domain::text::{fault_of_name, short, visible};
 use crate::domain::toml_file;
 use crate::model::entry;
 use crate::source::small_text;
@@ -135,7 +135,7 @@ pub fn load(
     if let Some((key, why)) = fault(&config) {
         let place = place(&key, &merged.origins, &merged.lines);
         let place = place.as_deref().unwrap_or("the defaults");
-        return Err(Failure::Usage(format!("{place}: {key} {why}")));
+        return Err(Failure::Usage(format!("{place}: {} {why}", visible(&key))));
     }
     Ok(Settings {
         config,

@@ -9,7 +9,7 @@ const LIKE: f64 = 0.5;
 const BEGINS_ALIKE: f64 = 0.85;
 
 /// The most valid names that a message lists.
-const LISTED: usize = 24;
+const LISTED: usize = 32;
 
 /// The candidate most like `name`, if any is like it at all; the first of several that are equally like it.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(hint("drak", &["dark", "light"]), "did you mean \"dark\"?");
         assert_eq!(hint("qqqqqq", &["dark", "light"]), "there are dark, light");
         assert_eq!(hint("x", &[]), "there is none");
-        let many = ["a"; 30];
+        let many = ["a"; 40];
         assert!(hint("zzz", &many).ends_with("a, …"));
     }
 }

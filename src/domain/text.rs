@@ -153,6 +153,15 @@ pub fn short(text: &str) -> String {
     cut
 }
 
+/// As [`short`], of a name that may hold what [`clean`] removes: that is written as escapes, so that one sees what is
+/// wrong with it.
+pub fn visible(name: &str) -> String {
+    match clean(name) == name {
+        true => short(name),
+        false => short(&name.escape_debug().to_string()),
+    }
+}
+
 /// At most the first `most` characters, with an ellipsis where something was cut.
 pub fn shortened(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
@@ -231,6 +240,12 @@ pub fn text_key(text: &str) -> u128 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn what_is_not_seen_is_escaped() {
+        assert_eq!(visible("th\u{1b}[1me\u{200b}"), "th\\u{1b}[1me\\u{200b}");
+        assert_eq!(visible("Größe"), "Größe");
+    }
 
     #[test]
     fn bytes_have_two_digits_each() {

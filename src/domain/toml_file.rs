@@ -7,10 +7,10 @@ use toml::de::{DeTable, DeValue, Error};
 
 use crate::domain::nearest::hint;
 use crate::domain::plain::plain;
-use crate::domain::text::{line_at, short};
+use crate::domain::text::{line_at, short, visible};
 
 /// What syntax errors are called by the parser, and what is said instead. The first that fits is taken.
-const SYNTAX: [(&str, &str); 22] = [
+const SYNTAX: [(&str, &str); 23] = [
     (
         "string values must be quoted",
         "a text must stand in quotation marks",
@@ -21,7 +21,11 @@ const SYNTAX: [(&str, &str); 22] = [
     ),
     (
         "missing assignment between key-value pairs",
-        "= and a value are missing after the name",
+        "= and a value must come after the name",
+    ),
+    (
+        "invalid key-value pair",
+        "this is no TOML, which is written as name = value, each on a line of its own",
     ),
     ("missing value for key", "the value after = is missing"),
     ("missing value", "the value after = is missing"),
@@ -52,7 +56,7 @@ const SYNTAX: [(&str, &str); 22] = [
     ("missing opening quote", "a quotation mark is missing"),
     (
         "missing escaped value",
-        "a backslash has nothing after it that it could stand for; write \\\\ for a backslash",
+        "a backslash has nothing after it that it could stand for; write \\\\ for a backslash, or single quotation marks around the text",
     ),
     (
         "cannot recurse further",
@@ -132,6 +136,7 @@ pub fn explain(origin: &str, text: &str, error: &Error) -> String {
     let said = error.message().trim();
     let wrong = unknown_field(said, field.as_deref())
         .or_else(|| wrong_type(said, field.as_deref()))
+        .or_else(|| missing_field(said))
         .or_else(|| twice(said, text, error.span()))
         .unwrap_or_else(|| syntax(said, text, at));
     format!("{origin}, line {line}: {wrong}")
@@ -144,14 +149,20 @@ fn unknown_field(said: &str, field: Option<&str>) -> Option<String> {
     let valid: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
     let table = field.and_then(|field| field.strip_suffix(unknown)?.strip_suffix('.'));
     let place = match table {
-        Some(table) => format!(" in [{}]", short(table)),
+        Some(table) => format!(" in [{}]", visible(table)),
         None => String::new(),
     };
     Some(format!(
         "there is no field \"{}\"{place}; {}",
-        short(unknown),
+        visible(unknown),
         hint(unknown, &valid)
     ))
+}
+
+/// A field that must be there.
+fn missing_field(said: &str) -> Option<String> {
+    let name = said.strip_prefix("missing field `")?.strip_suffix('`')?;
+    Some(format!("the field \"{}\" is missing", short(name)))
 }
 
 /// A value of a kind that the field does not take.
@@ -160,7 +171,7 @@ fn wrong_type(said: &str, field: Option<&str>) -> Option<String> {
         .strip_prefix("invalid type: ")
         .or_else(|| said.strip_prefix("invalid value: "))?;
     let (found, expected) = rest.rsplit_once(", expected ")?;
-    let field = field.map_or_else(|| "the value".to_owned(), short);
+    let field = field.map_or_else(|| "the value".to_owned(), visible);
     Some(format!(
         "{field} must be {}, but is {}",
         kind_wanted(expected),
@@ -215,7 +226,10 @@ fn twice(said: &str, text: &str, span: Option<Range<usize>>) -> Option<String> {
 }
 
 fn syntax(said: &str, text: &str, at: usize) -> String {
-    let wrong = if said.starts_with("invalid") && said.contains("string") && closes(said) {
+    let (name, value) = around(text, at);
+    let wrong = if value.is_some_and(str::is_empty) {
+        "the value after = is missing".to_owned()
+    } else if said.starts_with("invalid") && said.contains("string") && closes(said) {
         "the quotation mark at the end of the text is missing".to_owned()
     } else {
         match SYNTAX.iter().find(|(start, _)| said.starts_with(start)) {
@@ -223,8 +237,8 @@ fn syntax(said: &str, text: &str, at: usize) -> String {
             None => plain(&said.replace('\n', "; ")),
         }
     };
-    match name_before(text, at) {
-        Some(name) => format!("{name}: {wrong}"),
+    match name {
+        Some(name) => format!("{}: {wrong}", short(name)),
         None => wrong,
     }
 }
@@ -234,15 +248,18 @@ fn closes(said: &str) -> bool {
     said.ends_with("expected `\"`") || said.ends_with("expected `'`")
 }
 
-/// The name of the field that is set on the line of the byte at `at`, where the mistake stands after it.
-fn name_before(text: &str, at: usize) -> Option<String> {
+/// The line on which the byte at `at` stands: the name that it sets, and what stands after =, where there is one.
+fn around(text: &str, at: usize) -> (Option<&str>, Option<&str>) {
     let head = text.get(..at).unwrap_or(text);
     let start = head.rfind('\n').map_or(0, |end| end + 1);
     let line = text[start..].lines().next().unwrap_or_default();
-    let (name, _) = line.split_once('=')?;
-    let name = name.trim();
+    let (before, value) = match line.split_once('=') {
+        Some((before, value)) => (before.trim(), Some(value.trim())),
+        None => (line.split_whitespace().next().unwrap_or_default(), None),
+    };
     let bare = |c: char| c.is_alphanumeric() || "-_.\"".contains(c);
-    (!name.is_empty() && name.chars().all(bare)).then(|| short(name))
+    let is_name = !before.is_empty() && before.chars().all(bare);
+    (is_name.then_some(before), value)
 }
 
 #[cfg(test)]

@@ -166,9 +166,10 @@ fn of_form(model: &ModelConfig) -> Option<(&'static str, String)> {
 }
 
 fn not_one_of(found: &str, valid: &[&str]) -> String {
+    let (last, others) = valid.split_last().unwrap_or((&"", &[]));
     format!(
-        "must be {}, but is \"{}\"; {}",
-        valid.join(" or "),
+        "must be {} or {last}, but is \"{}\"; {}",
+        others.join(", "),
         short(found),
         hint(found, valid)
     )

@@ -6,7 +6,7 @@ use std::fmt;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::domain::nearest::{hint, nearest};
-use crate::domain::text::{clean, short};
+use crate::domain::text::{clean, visible};
 use crate::tui::app::Screen;
 use crate::tui::command::{self, COMMANDS, Command, CommandInfo};
 
@@ -228,7 +228,7 @@ fn unknown(name: &str) -> Option<Mistake> {
         commands: vec![name.to_owned()],
         text: format!(
             "there is no command \"{}\"; {}",
-            short(name),
+            visible(name),
             hint(name, &valid)
         ),
     })
@@ -248,11 +248,11 @@ fn changed(row: &CommandInfo, names: &[String], mistakes: &mut Vec<Mistake>) -> 
             Ok(chord) if chords.contains(&chord) => {
                 wrong(format!(
                     "\"{}\" stands there twice; remove one",
-                    short(name)
+                    visible(name)
                 ));
             }
             Ok(chord) => chords.push(chord),
-            Err(why) => wrong(format!("\"{}\" {why}", short(name))),
+            Err(why) => wrong(format!("\"{}\" {why}", visible(name))),
         }
     }
     if names.is_empty() && row.command == Command::Quit {

@@ -87,7 +87,7 @@ fn app_of(setup: &Setup, size: (u16, u16)) -> App {
             .iter()
             .map(|mistake| mistake.said(&setup.key_places))
             .collect();
-        complaints.push(format!("{}; using the built-in keys", said.join("; ")));
+        complaints.push(format!("{} (using the built-in keys)", said.join("; ")));
         Keymap::default()
     });
     let settings = Settings {
@@ -145,11 +145,11 @@ fn theme_of(
         let place = setup.theme_place.as_deref();
         let place = place.map_or_else(String::new, |place| format!("{place}: "));
         let name = begin.name();
-        complaints.push(format!("{place}{error}; using the theme \"{name}\""));
+        complaints.push(format!("{place}{error} (using the theme \"{name}\")"));
     }
     let mut look = |name: &str| {
         theme::load(name, folder, depth).unwrap_or_else(|error| {
-            complaints.push(format!("{error}; using the built-in theme \"{name}\""));
+            complaints.push(format!("{error} (using the built-in theme \"{name}\")"));
             Theme::built_in(name, depth)
         })
     };
@@ -359,6 +359,7 @@ impl Loop {
         screen.retake(self.app.mouse)?;
         *events = Keyboard::start(None)?;
         self.dirty = true;
+        self.urgent = true;
         Ok(())
     }
 

@@ -253,6 +253,7 @@ fn clipboard(text: &str, variable: impl Fn(&str) -> Option<String>) -> String {
         plain
     }
 }
+
 /// The variable with which a person overrules what the terminal says of its colours.
 const COLORS: &str = "MEDRGB_COLORS";
 

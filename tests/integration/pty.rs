@@ -146,11 +146,6 @@ impl Session {
         self.child.process_id().unwrap()
     }
 
-    /// Whether it still runs.
-    pub(crate) fn runs(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_none()
-    }
-
     /// The background colour of a cell.
     pub(crate) fn background(&self, row: u16, column: u16) -> vt100::Color {
         let screen = self.screen.lock().unwrap();

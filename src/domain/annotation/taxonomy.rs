@@ -233,7 +233,10 @@ mod tests {
                 head.to_owned() + "[[label]]\nid = \"a\"\nkei = \"1\"\n",
                 "line 5: there is no field \"kei\" in [label]; did you mean \"key\"?",
             ),
-            ("version = \"1\"".to_owned(), "there is no field `name`"),
+            (
+                "version = \"1\"".to_owned(),
+                "the field \"name\" is missing",
+            ),
             (
                 "name = \"n\"\nversion = true\n".to_owned(),
                 "line 2: version must be a text",

@@ -62,6 +62,8 @@ pub(super) fn reply(raw: &str) -> Vec<(String, Tone)> {
     }
     let mut pieces = Vec::new();
     for (language, range) in parts(raw) {
+        // After JSON, in the middle of a line.
+        let goes_on = range.start > 0 && !raw[..range.start].ends_with('\n');
         let text = &raw[range];
         match language {
             Language::Json => {
@@ -72,7 +74,13 @@ pub(super) fn reply(raw: &str) -> Vec<(String, Tone)> {
                     .iter()
                     .for_each(|(text, tone)| push(&mut pieces, text, *tone));
             }
-            Language::Markdown => colour(text, "md", &MARKDOWN, &mut pieces),
+            Language::Markdown => {
+                // The grammar takes no line for a paragraph that begins with a blank.
+                let blanks = text.len() - text.trim_start_matches(' ').len();
+                let blanks = if goes_on { blanks } else { 0 };
+                push(&mut pieces, &text[..blanks], Tone::Text);
+                colour(&text[blanks..], "md", &MARKDOWN, &mut pieces);
+            }
             Language::Fence => push(&mut pieces, text, Tone::MdMark),
             Language::Code => push(&mut pieces, text, Tone::MdCode),
         }
@@ -277,7 +285,7 @@ mod tests {
         let pieces = reply(raw);
         assert_eq!(whole(&pieces), raw);
         for (text, expected) in [
-            ("Title", Tone::MdHeading),
+            (" Title\n", Tone::MdHeading),
             ("soft", Tone::MdEmphasis),
             ("hard", Tone::MdStrong),
             ("code", Tone::MdCode),
@@ -317,6 +325,28 @@ mod tests {
         assert_eq!(reply(&long), [(long.clone(), Tone::Text)]);
         let line = format!("{{\"a\": \"{}\"}}", "x".repeat(LONGEST_LINE));
         assert_eq!(reply(&line), [(line.clone(), Tone::Text)]);
+    }
+
+    #[test]
+    fn timing_to_be_removed() {
+        let start = std::time::Instant::now();
+        let _ = syntaxes();
+        let load = start.elapsed();
+        let start = std::time::Instant::now();
+        let _ = reply("# a\n**b** {\"a\": [1]}\n");
+        let first = start.elapsed();
+        let big = "{\"answer\": \"some text of a reply\", \"n\": [1, 2, true]}\nSome **bold** words and `code` here.\n".repeat(2600);
+        let start = std::time::Instant::now();
+        let n = reply(&big).len();
+        std::fs::write(
+            "/tmp/look/timing.txt",
+            format!(
+                "load {load:?} first {first:?} {} bytes {n} pieces {:?}",
+                big.len(),
+                start.elapsed()
+            ),
+        )
+        .unwrap();
     }
 
     proptest! {

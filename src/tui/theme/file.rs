@@ -88,11 +88,17 @@ pub(super) fn load(
 /// The theme's file and those that it inherits from, the youngest first.
 fn layers(name: &str, folder: Option<&Path>) -> Result<Vec<Layer>, ThemeError> {
     let first = source(name, folder, false)?.ok_or_else(|| {
-        ThemeError(format!(
-            "there is no theme \"{}\"; {}",
-            short(name),
-            known(name, folder)
-        ))
+        ThemeError(match is_name(name) {
+            true => format!(
+                "there is no theme \"{}\"; {}",
+                short(name),
+                known(name, folder)
+            ),
+            false => format!(
+                "\"{}\" is no name of a theme; write the name of a file in your themes folder, without folder and .toml",
+                short(name)
+            ),
+        })
     })?;
     let mut layers = vec![first];
     loop {
@@ -143,10 +149,14 @@ fn known(name: &str, folder: Option<&Path>) -> String {
     hint(name, &all)
 }
 
+/// Whether a theme can be called this: a theme is never looked for outside its folder.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0'])
+}
+
 /// The file of a theme, the user's before ours; `None` where there is none of this name.
 fn source(name: &str, folder: Option<&Path>, only_ours: bool) -> Result<Option<Layer>, ThemeError> {
-    let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
-    if !is_name {
+    if !is_name(name) {
         return Ok(None);
     }
     let own = folder.filter(|_| !only_ours);
@@ -205,7 +215,8 @@ fn build(name: &str, layers: &[Layer], depth: ColorDepth) -> Result<Theme, Theme
                 );
                 layer.wrong(key.span().start, &what)
             })?;
-            styles.insert(*tone, palette.style(layer, look, depth)?);
+            let style = palette.style(layer, key.get_ref(), look, depth)?;
+            styles.insert(*tone, style);
         }
     }
     Ok(Theme {
@@ -265,16 +276,22 @@ impl<'a> Palette<'a> {
         Ok(())
     }
 
-    fn style(&self, layer: &Layer, look: &Look, depth: ColorDepth) -> Result<Style, ThemeError> {
+    fn style(
+        &self,
+        layer: &Layer,
+        name: &str,
+        look: &Look,
+        depth: ColorDepth,
+    ) -> Result<Style, ThemeError> {
         let mut style = Style::default();
         if let Some(fg) = &look.fg {
-            let color = self.color(layer, fg)?;
+            let color = self.color(layer, name, fg)?;
             let color = self.shown(fg.get_ref(), color, depth);
             style = color.map_or(style, |color| style.fg(color));
         }
         let mut reverse = look.reverse;
         if let Some(bg) = &look.bg {
-            let color = self.color(layer, bg)?;
+            let color = self.color(layer, name, bg)?;
             let named = self.sixteen.get(bg.get_ref().as_str());
             // A shade of the background is none of the sixteen colours; it is told by swapping both.
             if depth == ColorDepth::Sixteen && named.is_none() && matches!(color, Color::Rgb(..)) {
@@ -298,8 +315,8 @@ impl<'a> Palette<'a> {
         Ok(style)
     }
 
-    /// The colour that a style names.
-    fn color(&self, layer: &Layer, value: &Spanned<String>) -> Result<Color, ThemeError> {
+    /// The colour that the style `of` names.
+    fn color(&self, layer: &Layer, of: &str, value: &Spanned<String>) -> Result<Color, ThemeError> {
         let name = value.get_ref().as_str();
         let text = self.colors.get(name).copied().unwrap_or(name);
         color::parse(text).ok_or_else(|| {
@@ -315,7 +332,7 @@ impl<'a> Palette<'a> {
                     )
                 }
             };
-            layer.wrong(value.span().start, &what)
+            layer.wrong(value.span().start, &format!("styles.{of}: {what}"))
         })
     }
 

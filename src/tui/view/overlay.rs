@@ -1,6 +1,7 @@
 //! What lies over a screen: help, palette, problems, prompt, why.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,6 +9,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Clear, Widget};
 use unicode_width::UnicodeWidthStr;
 
+use crate::data::dataset::Dataset;
 use crate::tui::app::{App, Overlay, Screen};
 use crate::tui::command::COMMANDS;
 use crate::tui::theme::Tone;
@@ -207,7 +209,8 @@ fn problems(app: &App, width: u16) -> Flow {
         flow.say(&app.wraps, fault, Tone::Warning);
         flow.gap();
     }
-    let Some(dataset) = app.data() else {
+    let missing = |dataset: &&Arc<Dataset>| app.faults.is_empty() || dataset.trouble().is_some();
+    let Some(dataset) = app.data().filter(missing) else {
         return flow;
     };
     let text = format!(
