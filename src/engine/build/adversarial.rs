@@ -216,8 +216,7 @@ fn take(own: &mut MadeFor, task: Task<'_>, made: Made<Edited>) {
             left,
         } => {
             own.report.keep(id, repairs, &sentences(&left));
-            let ratio = EditSize::of(&task.document.content, &value.text).ratio();
-            let ratio = (ratio * 1e4).round() / 1e4;
+            let ratio = EditSize::of(&task.document.content, &value.text).rounded();
             own.records.push(to_value(&Counterfactual {
                 original_id: id.to_owned(),
                 new_answer: value.planted,
