@@ -59,28 +59,28 @@ const COLUMNS: [(&str, Column); 28] = [
 /// A decision as a row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReviewRow {
-    version: u32,
-    kind: String,
-    dataset: String,
-    item: String,
-    item_kind: String,
-    question_id: String,
-    doc_id: String,
-    reviewer: String,
+    pub(super) version: u32,
+    pub(super) kind: String,
+    pub(super) dataset: String,
+    pub(super) item: String,
+    pub(super) item_kind: String,
+    pub(super) question_id: String,
+    pub(super) doc_id: String,
+    pub(super) reviewer: String,
     /// `accepted`, `edited` or `rejected`; null where there is only a note.
-    decision: Option<String>,
+    pub(super) decision: Option<String>,
     #[serde(default)]
-    reason: Option<String>,
+    pub(super) reason: Option<String>,
     #[serde(default)]
-    words: String,
+    pub(super) words: String,
     #[serde(default)]
-    edited: Option<EditedRecord>,
+    pub(super) edited: Option<EditedRecord>,
     #[serde(default)]
-    note: String,
+    pub(super) note: String,
     #[serde(default)]
-    first_at: String,
+    pub(super) first_at: String,
     #[serde(default)]
-    updated_at: String,
+    pub(super) updated_at: String,
     /// Of the item, by column; empty where the dataset does not hold it. Not read back.
     #[serde(skip)]
     pub facts: Map<String, Value>,
