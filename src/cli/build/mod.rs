@@ -29,6 +29,7 @@ use crate::engine::build::{
 };
 use crate::model::http::Secret;
 
+mod review;
 mod show;
 
 /// Arguments of `medrgb build`.
@@ -48,6 +49,8 @@ Examples:
       documents from the web: links ranked, pages read and summed up by the model
   medrgb build validate my-set --json
       what is wrong with any dataset folder; no model is asked
+  medrgb build review apply my-set --out my-set-reviewed
+      the dataset with what people decided about its items (press V in the explorer)
 
 Everything that was asked and answered is kept in DIR/ledger.jsonl before it counts: killed or stopped, the same
 command goes on and asks nothing twice. What can't be made to keep the rules is dropped, with its reason in
@@ -72,6 +75,8 @@ enum Command {
     All(StageArgs),
     /// Check a dataset by the rules of making one
     Validate(ValidateArgs),
+    /// What people decided about sub-questions and edits on the review screen: list, export, import, agreement, apply
+    Review(review::Args),
 }
 
 /// The flags of the stages.
@@ -209,6 +214,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         Command::Subqa(args) => stages(&args, &[Stage::SubQuestions], environment),
         Command::Counterfactual(args) => stages(&args, &[Stage::Adversarial], environment),
         Command::All(args) => stages(&args, &Stage::ALL, environment),
+        Command::Review(args) => review::run(args, environment),
         Command::Validate(args) => {
             let dataset = open_dataset(args.dataset.as_deref())?;
             let found = validate(&dataset);
