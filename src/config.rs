@@ -133,6 +133,6 @@ pub struct Paths {
     pub data: PathBuf,
     /// Models, embeddings: can be made again.
     pub cache: PathBuf,
-    /// Logs.
+    /// Logs, and where one was in a dataset.
     pub state: PathBuf,
 }

@@ -1,17 +1,19 @@
 //! `medrgb [PATH]`: the explorer, with the settings of the command line. Above both, since neither may
 //! import the other.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cli::common::{Environment, note, templates};
 use crate::cli::{ExplorerArgs, Failure};
 use crate::cli::{annotate, encoder, search};
+use crate::data::session;
 use crate::data::talk::{self, Script};
 use crate::domain::prompt::Templates;
 use crate::engine::models::{open_model, replay, sample_replay, store_file};
 use crate::model::replay::Pace;
 use crate::model::select::sampling;
-use crate::tui::{FindEncoder, ModelChoice, OpenIndex, Setup, Shelf, Source};
+use crate::tui::{FindEncoder, ModelChoice, OpenIndex, Remembered, Setup, Shelf, Source};
 
 /// Name of the run under which the explorer stores replies.
 const RUN: &str = "explorer";
@@ -43,10 +45,17 @@ pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure>
     let environment = &environment;
     let (config, paths) = (&environment.config, &environment.paths);
     let annotator = annotate::annotator(args.annotator.as_deref(), config)?;
+    let annotator_named = args.annotator.is_some() || config.annotator.is_some();
+    let dataset = args.path.map_or(Source::Sample, Source::Folder);
+    // A talk shows what its script says, whatever somebody looked at before.
+    let session = script.is_none().then(|| Remembered {
+        path: remembered(&dataset, &paths.state),
+        fresh: args.fresh,
+    });
     let taxonomy = annotate::taxonomy(args.taxonomy.as_deref(), config)?;
     let pace = Pace::new(script.as_ref().map_or(1.0, |script| script.speed));
     let setup = Setup {
-        dataset: args.path.map_or(Source::Sample, Source::Folder),
+        dataset,
         shelf: shelf(args.base_url.clone(), environment),
         model: match args.demo {
             true => demo(pace.clone()),
@@ -56,7 +65,9 @@ pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure>
         run: RUN.into(),
         // The demo shows nothing of what is stored on this machine.
         store: (!args.demo).then(|| store_file(paths)),
+        session,
         annotator,
+        annotator_named,
         taxonomy,
         templates: match args.demo {
             // The recording answers the prompts of the program itself.
@@ -81,6 +92,23 @@ pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure>
         note(&farewell);
     }
     Ok(())
+}
+
+/// The file in which it is remembered where one was in a dataset.
+fn remembered(dataset: &Source, state: &Path) -> PathBuf {
+    match dataset {
+        Source::Sample => session::file(state, "sample", ""),
+        Source::Folder(folder) => {
+            // The same folder by another way, or its qa.jsonl, is the same dataset.
+            let place = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+            let place = match place.is_file() {
+                true => place.parent().map(Path::to_owned).unwrap_or_default(),
+                false => place,
+            };
+            let name = place.file_name().unwrap_or_default().to_string_lossy();
+            session::file(state, &name, &place.to_string_lossy())
+        }
+    }
 }
 
 /// The models that a sweep may ask: any name, as `--model` takes it.

@@ -119,6 +119,9 @@ pub struct ExplorerArgs {
     /// Theme: dark, light, okabe-ito, high-contrast, mono, or one of your own.
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
+    /// Start at the list of questions, not where you were the last time.
+    #[arg(long)]
+    pub fresh: bool,
     /// Under which name replies are labelled; without it that of the config, else the login name.
     #[arg(long, value_name = "NAME")]
     pub annotator: Option<String>,

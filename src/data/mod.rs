@@ -15,5 +15,6 @@ pub mod predictions;
 pub mod prompts;
 pub mod recorded;
 pub mod reviews;
+pub mod session;
 pub mod store;
 pub mod talk;

@@ -11,7 +11,8 @@ use serde::Deserialize;
 
 use crate::domain::context::{Condition, MAX_DOCS, Mode, Scenario, SourceFilter};
 use crate::domain::plain::plain;
-use crate::domain::text::{line_at, one_line};
+use crate::domain::report::{Measure, Published};
+use crate::domain::text::{line_at, one_line, short};
 
 /// What of an instance is on screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -27,6 +28,8 @@ pub enum Show {
     Scores,
     /// Everything at once.
     All,
+    /// The curves of a stored run over p.
+    Curves,
 }
 
 /// One step.
@@ -34,8 +37,10 @@ pub enum Show {
 pub struct Step {
     /// The line that the audience reads.
     pub caption: String,
-    /// Id of the question.
+    /// Id of the question; empty where only curves have been shown so far.
     pub question: String,
+    /// Which curves a step with [`Show::Curves`] shows; the condition says of which test and n.
+    pub curves: CurvesShown,
     /// The condition under which its context is composed.
     pub condition: Condition,
     /// What is on screen.
@@ -48,6 +53,17 @@ pub struct Step {
     pub hold: f64,
     /// Line of the file, for messages.
     pub line: usize,
+}
+
+/// Which curves are shown.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CurvesShown {
+    /// The stored run; `None` is the talk's own.
+    pub run: Option<String>,
+    /// Which rate; `None` is the first of the test.
+    pub metric: Option<Measure>,
+    /// Which of the paper's models stands beside it: its name, or `none`; `None` leaves that to the explorer.
+    pub paper: Option<String>,
 }
 
 /// A talk.
@@ -108,6 +124,9 @@ struct StepFile {
     mode: Option<Mode>,
     source: Option<SourceFilter>,
     show: Option<Show>,
+    curves: Option<String>,
+    metric: Option<String>,
+    paper: Option<String>,
     #[serde(default)]
     ask: bool,
     gold: Option<bool>,
@@ -174,7 +193,7 @@ pub fn parse(text: &str, origin: &str) -> Result<Script, String> {
     let mut steps: Vec<Step> = Vec::with_capacity(file.steps.len());
     for step in file.steps {
         let line = line(step.span());
-        let step = complete(step.into_inner(), steps.last(), line)
+        let step = complete(step.into_inner(), steps.last(), file.run.as_deref(), line)
             .map_err(|why| format!("{origin}, line {line}: {why}"))?;
         steps.push(step);
     }
@@ -188,12 +207,68 @@ pub fn parse(text: &str, origin: &str) -> Result<Script, String> {
     })
 }
 
-/// A step with what it takes over from the one before.
-fn complete(step: StepFile, before: Option<&Step>, line: usize) -> Result<Step, String> {
+/// What a step says where none of the paper's models shall stand beside the curves.
+pub const NO_PAPER: &str = "none";
+
+/// Which curves a step shows, with what it takes over from the one before.
+fn curves(step: &StepFile, before: Option<&Step>) -> Result<CurvesShown, String> {
+    let old = before.map(|step| step.curves.clone()).unwrap_or_default();
+    let metric = match &step.metric {
+        Some(name) => Some(Measure::named(name).ok_or_else(|| {
+            format!(
+                "there is no metric \"{}\"; names are those of `medrgb report --format csv`, such as main_accuracy",
+                short(name)
+            )
+        })?),
+        None => old.metric,
+    };
+    let paper = match &step.paper {
+        Some(name) if name != NO_PAPER => {
+            let published = Published::embedded().map_err(|error| error.to_string())?;
+            let models = published.models();
+            if !models.contains(&name.as_str()) {
+                return Err(format!(
+                    "the paper has no model \"{}\"; expected one of {}, or {NO_PAPER}",
+                    short(name),
+                    models.join(", ")
+                ));
+            }
+            Some(name.clone())
+        }
+        Some(_) => Some(NO_PAPER.to_owned()),
+        None => old.paper,
+    };
+    Ok(CurvesShown {
+        run: step.curves.clone().or(old.run),
+        metric,
+        paper,
+    })
+}
+
+/// A step with what it takes over from the one before; `run` is the run of the talk.
+fn complete(
+    step: StepFile,
+    before: Option<&Step>,
+    run: Option<&str>,
+    line: usize,
+) -> Result<Step, String> {
+    let curves = curves(&step, before)?;
+    let show = step
+        .show
+        .or_else(|| before.map(|step| step.show))
+        .unwrap_or(Show::All);
+    if show == Show::Curves && curves.run.is_none() && run.is_none() {
+        return Err(
+            "curves are those of a stored run: write curves = \"NAME\", or run = \"NAME\" at the top".to_owned(),
+        );
+    }
     let question = step
         .question
         .or_else(|| before.map(|step| step.question.clone()))
-        .ok_or("the first step needs a question (its id)")?;
+        .unwrap_or_default();
+    if question.is_empty() && show != Show::Curves {
+        return Err("the first step needs a question (its id)".to_owned());
+    }
     let old = before.map_or_else(Condition::default, |step| step.condition);
     let condition = Condition {
         scenario: step.scenario.unwrap_or(old.scenario),
@@ -231,11 +306,9 @@ fn complete(step: StepFile, before: Option<&Step>, line: usize) -> Result<Step, 
     Ok(Step {
         caption,
         question,
+        curves,
         condition,
-        show: step
-            .show
-            .or_else(|| before.map(|step| step.show))
-            .unwrap_or(Show::All),
+        show,
         ask: step.ask,
         gold: step
             .gold
@@ -296,6 +369,22 @@ mod tests {
             (
                 "[[steps]]\ncaption=\"c\"\nquestion=\"q\"\ncolour=1\n",
                 "line 4: unknown field `colour`",
+            ),
+            (
+                "[[steps]]\ncaption=\"c\"\nshow=\"curves\"\n",
+                "line 1: curves are those of a stored run",
+            ),
+            (
+                "[[steps]]\ncaption=\"c\"\nshow=\"curves\"\ncurves=\"r\"\nmetric=\"luck\"\n",
+                "line 1: there is no metric \"luck\"",
+            ),
+            (
+                "[[steps]]\ncaption=\"c\"\nshow=\"curves\"\ncurves=\"r\"\npaper=\"GPT-9\"\n",
+                "line 1: the paper has no model \"GPT-9\"; expected one of ",
+            ),
+            (
+                "run=\"r\"\n[[steps]]\ncaption=\"c\"\nshow=\"curves\"\n[[steps]]\ncaption=\"d\"\nshow=\"all\"\n",
+                "line 5: the first step needs a question",
             ),
             (
                 "[[steps]]\ncaption=\"c\"\nquestion=\"q\"\nshow=\"al\"\n",

@@ -9,11 +9,13 @@ use crate::domain::prompt::Templates;
 use crate::model::{BackendKind, ModelIdentity};
 use crate::tui::app::annotate::{Annotate, RunUse};
 use crate::tui::app::browse::Browse;
+use crate::tui::app::comeback::Comeback;
 use crate::tui::app::compare::CompareState;
 use crate::tui::app::facet::FacetValue;
 use crate::tui::app::find::FindState;
 use crate::tui::app::input::Input;
 use crate::tui::app::instance::InstanceState;
+use crate::tui::app::pieces::{Destination, Piece};
 use crate::tui::app::probe::ProbeState;
 use crate::tui::app::reply::Replies;
 use crate::tui::app::retrieval::{IndexState, RetrievalState};
@@ -25,6 +27,7 @@ use crate::tui::widgets::text::WrapCache;
 
 pub mod annotate;
 pub mod browse;
+pub mod comeback;
 pub mod compare;
 pub mod curves;
 pub mod facet;
@@ -32,6 +35,7 @@ pub mod find;
 pub mod input;
 pub mod instance;
 pub mod loaded;
+pub mod pieces;
 pub mod plan;
 pub mod probe;
 pub mod reached;
@@ -154,6 +158,15 @@ pub enum Overlay {
         /// The values with their counts.
         values: Vec<FacetValue>,
     },
+    /// What of the screen can be copied, or opened in a pager.
+    Pieces {
+        /// Chosen row.
+        selected: usize,
+        /// Where it goes.
+        to: Destination,
+        /// The pieces.
+        pieces: Vec<Piece>,
+    },
 }
 
 impl Overlay {
@@ -164,7 +177,10 @@ impl Overlay {
             | Overlay::Problems { scroll }
             | Overlay::Prompt { scroll }
             | Overlay::Why { scroll } => Some(*scroll),
-            Overlay::Palette { .. } | Overlay::Runs { .. } | Overlay::Facets { .. } => None,
+            Overlay::Palette { .. }
+            | Overlay::Runs { .. }
+            | Overlay::Facets { .. }
+            | Overlay::Pieces { .. } => None,
         }
     }
 
@@ -175,7 +191,10 @@ impl Overlay {
             | Overlay::Problems { scroll }
             | Overlay::Prompt { scroll }
             | Overlay::Why { scroll } => Some(scroll),
-            Overlay::Palette { .. } | Overlay::Runs { .. } | Overlay::Facets { .. } => None,
+            Overlay::Palette { .. }
+            | Overlay::Runs { .. }
+            | Overlay::Facets { .. }
+            | Overlay::Pieces { .. } => None,
         }
     }
 }
@@ -237,6 +256,8 @@ pub struct App {
     pub annotate: Annotate,
     /// Full-text search.
     pub find: FindState,
+    /// What is remembered from one start to the next.
+    pub comeback: Comeback,
     /// The talk that is given, if the program was started for one.
     pub talk: Option<Talk>,
     /// Keys.
@@ -281,6 +302,7 @@ impl App {
             leaving: false,
             annotate: Annotate::default(),
             find: FindState::default(),
+            comeback: Comeback::default(),
             talk: None,
             keymap,
             theme: Rc::new(theme),

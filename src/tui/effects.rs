@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::data::dataset::Dataset;
+use crate::data::session::Session;
 use crate::data::store::Store;
 use crate::domain::annotation::{Event, Hand};
 use crate::domain::answer::ReplyShape;
@@ -21,6 +22,7 @@ use crate::tui::app::Ticket;
 use crate::tui::app::compare::Contender;
 use crate::tui::app::plan::SweepRequest;
 use crate::tui::app::reply::Verdict;
+use crate::tui::editor::Outside;
 use crate::tui::effects::annotate::Task;
 use crate::tui::message::{Message, ReplyEvent};
 use crate::tui::{Setup, Source};
@@ -31,6 +33,7 @@ mod highlight;
 mod probe;
 mod runs;
 mod search;
+mod session;
 mod sweep;
 
 /// Something to be done outside of the state.
@@ -40,6 +43,8 @@ pub enum Effect {
     LoadDataset,
     /// Open the model.
     OpenModel,
+    /// Store where one is.
+    KeepSession(Box<Session>),
     /// Read the last outcome of every question from the store.
     LoadOutcomes {
         /// Whose questions.
@@ -201,6 +206,8 @@ pub enum Effect {
     Highlight(String),
     /// Copy to the terminal's clipboard (done by the loop).
     Copy(String),
+    /// Show or change a text in a program of the user's (done by the loop).
+    OpenOutside(Box<Outside>),
     /// Play recorded replies at this speed.
     Pace(f64),
     /// Capture the mouse or let it go (done by the loop).
@@ -264,6 +271,7 @@ pub(crate) struct Effects {
     probing: Option<(Ticket, CancellationToken)>,
     desk: annotate::Desk,
     find: find::Find,
+    keeper: session::Keeper,
 }
 
 /// The store, opened at first use.
@@ -294,6 +302,7 @@ impl Effects {
             probing: None,
             desk: annotate::Desk::default(),
             find: find::Find::default(),
+            keeper: session::Keeper::default(),
         }
     }
 
@@ -314,6 +323,11 @@ impl Effects {
                         .map_err(|error| error.to_string());
                     job.send(Message::Model(identity));
                 });
+            }
+            Effect::KeepSession(place) => {
+                if let Some((keep, job)) = self.keeping(*place) {
+                    self.thread("remember", move || keep.write(&job));
+                }
             }
             Effect::LoadOutcomes { dataset } => {
                 let job = self.job();
@@ -420,7 +434,11 @@ impl Effects {
                     job.send(Message::Highlighted { raw, pieces });
                 });
             }
-            Effect::Copy(_) | Effect::Mouse(_) | Effect::Suspend | Effect::Redraw => {}
+            Effect::Copy(_)
+            | Effect::OpenOutside(_)
+            | Effect::Mouse(_)
+            | Effect::Suspend
+            | Effect::Redraw => {}
         }
     }
 
@@ -432,6 +450,19 @@ impl Effects {
         self.sweeps.shut_down();
         self.search = search::Search::default();
         self.find = find::Find::default();
+    }
+
+    /// Stores where one is before the program ends.
+    pub fn keep_now(&mut self, place: Session) {
+        if let Some((keep, _)) = self.keeping(place) {
+            // Nobody is there to be told of a failure.
+            let _ = keep.whole();
+        }
+    }
+
+    fn keeping(&mut self, place: Session) -> Option<(session::Keep, Job)> {
+        let path = self.setup.session.as_ref()?.path.clone();
+        Some((self.keeper.next(path, place), self.job()))
     }
 
     fn job(&self) -> Job {
@@ -478,6 +509,9 @@ impl Effects {
     fn load_dataset(&self) {
         let job = self.job();
         self.thread("load dataset", move || {
+            if let Some(remembered) = job.setup.session.as_ref().filter(|one| !one.fresh) {
+                job.send(Message::Session(crate::data::session::read(&remembered.path)));
+            }
             let read = catch_unwind(AssertUnwindSafe(|| match &job.setup.dataset {
                 Source::Folder(path) => Dataset::open(path),
                 Source::Sample => Dataset::sample(),

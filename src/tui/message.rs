@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::data::dataset::Dataset;
+use crate::data::session::Session;
 use crate::data::store::{ReplyRecord, RunSummary};
 use crate::domain::annotation::Part;
 use crate::domain::ranking::MeasuresAt;
@@ -23,6 +24,7 @@ use crate::tui::app::probe::Probed;
 use crate::tui::app::reply::Verdict;
 use crate::tui::app::retrieval::{EncoderName, Hits};
 use crate::tui::app::sweep::{SweepEnd, SweepProgress};
+use crate::tui::editor::Purpose;
 use crate::tui::theme::Tone;
 
 /// Everything that can happen.
@@ -42,6 +44,10 @@ pub enum Message {
     Tick,
     /// The dataset was read, or could not be.
     Dataset(Result<Arc<Dataset>, String>),
+    /// Where one was the last time was read: before the dataset, or not at all.
+    Session(Result<Option<Session>, String>),
+    /// Where one is may have changed a while ago: the moment to store it.
+    KeepSession,
     /// The model was opened, or could not be.
     Model(Result<ModelIdentity, String>),
     /// Replies are not kept on disk, and why.
@@ -165,6 +171,13 @@ pub enum Message {
         ticket: Ticket,
         /// What happened.
         event: ProbeEvent,
+    },
+    /// A program of the user's has ended: the text where it was changed, or one sentence.
+    CameBack {
+        /// What it was for.
+        purpose: Purpose,
+        /// What came of it.
+        result: Result<Option<String>, String>,
     },
     /// Something to show at the bottom.
     Complaint(String),

@@ -17,6 +17,7 @@ use crate::tui::theme::ColorDepth;
 
 pub mod app;
 pub mod command;
+pub mod editor;
 pub mod effects;
 pub mod keymap;
 pub mod message;
@@ -81,6 +82,15 @@ pub struct ModelChoice {
     pub open: OpenModel,
 }
 
+/// Where it is remembered what one looks at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remembered {
+    /// The file.
+    pub path: PathBuf,
+    /// Whether to start afresh.
+    pub fresh: bool,
+}
+
 /// Everything the explorer starts with.
 #[derive(Clone)]
 pub struct Setup {
@@ -96,8 +106,12 @@ pub struct Setup {
     pub run: String,
     /// The run store; `None` keeps replies in memory only.
     pub store: Option<PathBuf>,
+    /// Where it is remembered what one looks at; `None` remembers nothing.
+    pub session: Option<Remembered>,
     /// Under which name replies are labelled.
     pub annotator: String,
+    /// Whether that name was given, rather than guessed.
+    pub annotator_named: bool,
     /// The labels.
     pub taxonomy: Taxonomy,
     /// Prompt templates.

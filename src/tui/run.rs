@@ -13,6 +13,7 @@ use crate::domain::text::{count, short};
 use crate::tui::app::sweep::Phase;
 use crate::tui::app::talk::Talk;
 use crate::tui::app::{App, DatasetState, Settings};
+use crate::tui::editor::{News, Outside, Prepared, Purpose, Visit};
 use crate::tui::effects::{Effect, Effects};
 use crate::tui::keyboard::Keyboard;
 use crate::tui::keymap::{Chord, Keymap};
@@ -33,6 +34,9 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 /// The same for a sweep, whose model is given time to let go.
 const SWEEP_FAREWELL: Duration = Duration::from_secs(6);
+
+/// How long after something has happened it is stored where one is: a kill loses that much at most.
+const KEEP: Duration = Duration::from_millis(1500);
 
 /// Messages that may wait; senders wait beyond.
 const CHANNEL: usize = 256;
@@ -102,6 +106,8 @@ fn app_of(setup: &Setup, size: (u16, u16)) -> App {
     app.sweep.models.clone_from(&setup.shelf.names);
     app.sweep.flags.clone_from(&setup.shelf.flags);
     app.annotate.annotator.clone_from(&setup.annotator);
+    app.comeback.on = setup.session.is_some();
+    app.comeback.annotator_named = setup.annotator_named;
     app.annotate.taxonomy = taxonomy_of(setup, &app.keymap, &mut complaints);
     if !complaints.is_empty() {
         app.complain(complaints.join(" · "));
@@ -134,6 +140,10 @@ struct Loop {
     started: Instant,
     last_frame: Option<Instant>,
     dirty: bool,
+    /// When it is stored where one is.
+    keep_at: Option<Instant>,
+    /// A program of the user's that has the terminal.
+    visit: Option<Visit>,
 }
 
 /// What woke the loop. It lives on the stack for one turn, so the size of a message costs nothing.
@@ -142,12 +152,16 @@ enum Wake {
     Input(Option<std::io::Result<Event>>),
     Message(Option<Message>),
     Signal(Signal),
+    Visit(News),
     Frame,
     Tick,
+    Keep,
 }
 
 enum Signal {
     End,
+    /// Ctrl-C, where it is not a key: meant for whatever has the terminal.
+    Interrupt,
     Suspend,
 }
 
@@ -160,6 +174,8 @@ impl Loop {
             started: Instant::now(),
             last_frame: None,
             dirty: true,
+            keep_at: None,
+            visit: None,
         }
     }
 
@@ -171,6 +187,9 @@ impl Loop {
             Err(TuiError::Terminal(_)) if terminal::is_gone() => Ok(()),
             result => result,
         };
+        if let Some(visit) = self.visit.take() {
+            visit.dismiss().await;
+        }
         screen.leave();
         self.end(result).await
     }
@@ -189,20 +208,28 @@ impl Loop {
         while !self.app.quit {
             let frame_at = self.frame_at();
             let ticking = self.app.ticking();
+            let ours = self.visit.is_none();
+            let keep_at = self.keep_at;
             let wake = tokio::select! {
                 biased;
-                event = events.next() => Wake::Input(event),
+                event = events.next(), if ours => Wake::Input(event),
                 signal = signals.next() => Wake::Signal(signal),
                 _ = &mut hung_up => Wake::Signal(Signal::End),
-                () = until(frame_at), if self.dirty => Wake::Frame,
+                news = news_of(&mut self.visit) => Wake::Visit(news),
+                () = until(frame_at), if self.dirty && ours => Wake::Frame,
                 message = self.messages.recv() => Wake::Message(message),
                 () = tokio::time::sleep(TICK), if ticking => Wake::Tick,
+                () = until(keep_at.unwrap_or(frame_at)), if keep_at.is_some() => Wake::Keep,
             };
             match wake {
                 Wake::Input(Some(Ok(event))) => self.input(event, screen, &mut events)?,
                 // A terminal that can't be read any more ends the program.
                 Wake::Input(Some(Err(error))) => return Err(error.into()),
                 Wake::Input(None) | Wake::Signal(Signal::End) => break,
+                // The whole process group gets what is typed; it is for the program that has the terminal.
+                Wake::Signal(Signal::Interrupt | Signal::Suspend) if !ours => {}
+                Wake::Signal(Signal::Interrupt) => break,
+                Wake::Visit(news) => self.on_news(news, screen, &mut events)?,
                 Wake::Signal(Signal::Suspend) => {
                     self.perform(Effect::Suspend, screen, &mut events)?;
                 }
@@ -213,12 +240,82 @@ impl Loop {
                 Wake::Message(None) => break,
                 Wake::Frame => self.draw(screen)?,
                 Wake::Tick => self.handle(Message::Tick, screen, &mut events)?,
+                Wake::Keep => self.keep(),
             }
-            if self.dirty && self.frame_at() <= Instant::now() {
+            if self.dirty && self.visit.is_none() && self.frame_at() <= Instant::now() {
                 self.draw(screen)?;
             }
         }
         Ok(())
+    }
+
+    /// Gives the terminal to a program of the user's; what comes of it, also a failure, is one message.
+    fn go_out(
+        &mut self,
+        outside: Outside,
+        screen: &mut terminal::Screen,
+        events: &mut Keyboard,
+    ) -> Result<(), TuiError> {
+        let purpose = outside.purpose.clone();
+        let prepared = match Prepared::new(outside) {
+            Ok(prepared) => prepared,
+            Err(problem) => return self.came_back(purpose, Err(problem), screen, events),
+        };
+        // It would go on reading the terminal that is no longer ours.
+        events.stop();
+        screen.lend();
+        match prepared.start() {
+            Ok(visit) => self.visit = Some(visit),
+            Err(problem) => {
+                self.retake(screen, events)?;
+                return self.came_back(purpose, Err(problem), screen, events);
+            }
+        }
+        Ok(())
+    }
+
+    fn on_news(
+        &mut self,
+        news: News,
+        screen: &mut terminal::Screen,
+        events: &mut Keyboard,
+    ) -> Result<(), TuiError> {
+        match (news, self.visit.take()) {
+            (News::Stopped, Some(visit)) => {
+                // The shell waits for us, not for the program: it gets its terminal once both stand still.
+                terminal::stop_process_group();
+                visit.go_on();
+                self.visit = Some(visit);
+                Ok(())
+            }
+            (News::Ended(end), Some(visit)) => {
+                let (purpose, result) = visit.finish(end);
+                self.retake(screen, events)?;
+                self.came_back(purpose, result, screen, events)
+            }
+            (_, None) => Ok(()),
+        }
+    }
+
+    fn retake(
+        &mut self,
+        screen: &mut terminal::Screen,
+        events: &mut Keyboard,
+    ) -> Result<(), TuiError> {
+        screen.retake(self.app.mouse)?;
+        *events = Keyboard::start()?;
+        self.dirty = true;
+        Ok(())
+    }
+
+    fn came_back(
+        &mut self,
+        purpose: Purpose,
+        result: Result<Option<String>, String>,
+        screen: &mut terminal::Screen,
+        events: &mut Keyboard,
+    ) -> Result<(), TuiError> {
+        self.handle(Message::CameBack { purpose, result }, screen, events)
     }
 
     /// Handles the messages that are waiting, without waiting for more. The next turn of the loop looks
@@ -265,6 +362,9 @@ impl Loop {
         events: &mut Keyboard,
     ) -> Result<(), TuiError> {
         self.dirty = true;
+        if self.app.comeback.on {
+            self.keep_at.get_or_insert_with(|| Instant::now() + KEEP);
+        }
         let effects = update(&mut self.app, message, self.started.elapsed());
         for effect in effects {
             self.perform(effect, screen, events)?;
@@ -279,6 +379,14 @@ impl Loop {
         events: &mut Keyboard,
     ) -> Result<(), TuiError> {
         match effect {
+            // These touch the terminal, which belongs to somebody else; only keys ask for them.
+            Effect::Suspend
+            | Effect::Redraw
+            | Effect::Mouse(_)
+            | Effect::Copy(_)
+            | Effect::OpenOutside(_)
+                if self.visit.is_some() => {}
+            Effect::OpenOutside(outside) => self.go_out(*outside, screen, events)?,
             Effect::Suspend => {
                 // It would go on reading the terminal that the shell now owns.
                 events.stop();
@@ -292,6 +400,14 @@ impl Loop {
             effect => self.effects.start(effect),
         }
         Ok(())
+    }
+
+    /// Stores where one is, off the draw path.
+    fn keep(&mut self) {
+        self.keep_at = None;
+        for effect in update(&mut self.app, Message::KeepSession, self.started.elapsed()) {
+            self.effects.start(effect);
+        }
     }
 
     fn draw(&mut self, screen: &mut terminal::Screen) -> Result<(), TuiError> {
@@ -310,6 +426,11 @@ impl Loop {
     /// Stops what runs; replies that were coming and labels that were given get the time to be stored.
     async fn end(mut self, result: Result<(), TuiError>) -> Result<Option<String>, TuiError> {
         self.effects.shut_down();
+        for effect in update(&mut self.app, Message::KeepSession, self.started.elapsed()) {
+            if let Effect::KeepSession(place) = effect {
+                self.effects.keep_now(*place);
+            }
+        }
         let result = result.and_then(|()| match &self.app.dataset {
             DatasetState::Failed(problem) => Err(TuiError::Dataset(one_line(problem))),
             _ => Ok(()),
@@ -349,6 +470,14 @@ fn farewell(app: &App, sweeping: bool) -> Option<String> {
     ))
 }
 
+/// What is next heard of the program that has the terminal; nothing while it is ours.
+async fn news_of(visit: &mut Option<Visit>) -> News {
+    match visit {
+        Some(visit) => visit.news().await,
+        None => std::future::pending().await,
+    }
+}
+
 async fn until(at: Instant) {
     tokio::time::sleep_until(at.into()).await;
 }
@@ -356,19 +485,22 @@ async fn until(at: Instant) {
 /// Signals that end a program which does not catch them, and that a person may send: the terminal must not be
 /// left behind as it is.
 #[cfg(unix)]
-const ENDS: [i32; 7] = [
+const ENDS: [i32; 5] = [
     libc::SIGTERM,
     libc::SIGHUP,
-    libc::SIGINT,
-    libc::SIGQUIT,
     libc::SIGUSR1,
     libc::SIGUSR2,
     libc::SIGALRM,
 ];
 
+/// Those that a terminal sends for a key.
+#[cfg(unix)]
+const INTERRUPTS: [i32; 2] = [libc::SIGINT, libc::SIGQUIT];
+
 #[cfg(unix)]
 struct Signals {
     ends: Vec<tokio::signal::unix::Signal>,
+    interrupts: Vec<tokio::signal::unix::Signal>,
     stop: tokio::signal::unix::Signal,
 }
 
@@ -379,6 +511,7 @@ impl Signals {
         let listen = |number| signal(SignalKind::from_raw(number));
         Ok(Signals {
             ends: ENDS.into_iter().map(listen).collect::<Result<_, _>>()?,
+            interrupts: INTERRUPTS.into_iter().map(listen).collect::<Result<_, _>>()?,
             stop: listen(libc::SIGTSTP)?,
         })
     }
@@ -386,14 +519,16 @@ impl Signals {
     async fn next(&mut self) -> Signal {
         std::future::poll_fn(|context| {
             // Each is asked, so that each remembers whom to wake.
-            let ended = self
-                .ends
-                .iter_mut()
-                .any(|signal| signal.poll_recv(context).is_ready());
-            match (ended, self.stop.poll_recv(context)) {
-                (true, _) => Poll::Ready(Signal::End),
-                (false, Poll::Ready(_)) => Poll::Ready(Signal::Suspend),
-                (false, Poll::Pending) => Poll::Pending,
+            let mut any = |signals: &mut Vec<tokio::signal::unix::Signal>| {
+                let heard = signals.iter_mut();
+                heard.fold(false, |before, signal| signal.poll_recv(context).is_ready() || before)
+            };
+            let (ended, interrupted) = (any(&mut self.ends), any(&mut self.interrupts));
+            match (ended, interrupted, self.stop.poll_recv(context)) {
+                (true, ..) => Poll::Ready(Signal::End),
+                (false, true, _) => Poll::Ready(Signal::Interrupt),
+                (false, false, Poll::Ready(_)) => Poll::Ready(Signal::Suspend),
+                (false, false, Poll::Pending) => Poll::Pending,
             }
         })
         .await

@@ -107,10 +107,24 @@ impl Screen {
     /// # Errors
     /// Where the terminal is gone.
     pub fn copy(&mut self, text: &str) -> io::Result<()> {
-        let encoded = base64::engine::general_purpose::STANDARD.encode(text);
+        let sequence = clipboard(text, |name| std::env::var(name).ok());
         let backend = self.terminal.backend_mut();
-        write!(backend, "\x1b]52;c;{encoded}\x07")?;
+        backend.write_all(sequence.as_bytes())?;
         backend.flush()
+    }
+
+    /// Gives the terminal to another program, until [`Screen::retake`].
+    pub fn lend(&mut self) {
+        give_back();
+    }
+
+    /// Takes the terminal again after another program had it.
+    ///
+    /// # Errors
+    /// Where the terminal is gone.
+    pub fn retake(&mut self, mouse: bool) -> io::Result<()> {
+        take(mouse)?;
+        self.forget()
     }
 
     /// Stops the program as a shell expects it, and takes the terminal again when it goes on.
@@ -120,8 +134,7 @@ impl Screen {
     pub fn suspend(&mut self, mouse: bool) -> io::Result<()> {
         give_back();
         stop_process_group();
-        take(mouse)?;
-        self.forget()
+        self.retake(mouse)
     }
 }
 
@@ -198,6 +211,30 @@ fn without_screens(_: impl Fn(&str) -> Option<String>) -> Option<String> {
     None
 }
 
+/// Bytes of a string that GNU screen passes on at a time.
+const SCREEN_PIECE: usize = 512;
+
+/// What makes the terminal take a text into its clipboard (OSC 52). Inside tmux and GNU screen it is also sent past
+/// them to the terminal around: tmux takes the plain one with `set-clipboard on` and passes the other on with
+/// `allow-passthrough on`; screen knows only the latter.
+fn clipboard(text: &str, variable: impl Fn(&str) -> Option<String>) -> String {
+    let inside = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    let encoded = base64::engine::general_purpose::STANDARD.encode(text);
+    let plain = format!("\x1b]52;c;{encoded}\x07");
+    if inside("TMUX") {
+        let doubled = plain.replace('\x1b', "\x1b\x1b");
+        format!("{plain}\x1bPtmux;{doubled}\x1b\\")
+    } else if inside("STY") {
+        // All of it is ASCII, so that any byte is a place to cut at.
+        let pieces = plain.as_bytes().chunks(SCREEN_PIECE);
+        pieces
+            .map(|piece| format!("\x1bP{}\x1b\\", String::from_utf8_lossy(piece)))
+            .collect()
+    } else {
+        plain
+    }
+}
+
 /// How many colours this terminal shows, from the environment.
 pub fn color_depth(variable: impl Fn(&str) -> Option<String>) -> ColorDepth {
     let value = |name: &str| variable(name).unwrap_or_default().to_ascii_lowercase();
@@ -239,17 +276,19 @@ pub fn light_background(variable: impl Fn(&str) -> Option<String>) -> bool {
         .is_some_and(|background| background == 7 || background == 15)
 }
 
+/// Stops this program and those beside it, until the shell lets them go on.
 #[cfg(unix)]
 #[allow(unsafe_code)]
-fn stop_process_group() {
+pub fn stop_process_group() {
     // SAFETY: kill has no memory preconditions; 0 is our own process group, as the shell's Ctrl-Z does.
     unsafe {
         libc::kill(0, libc::SIGSTOP);
     }
 }
 
+/// Elsewhere nothing is stopped.
 #[cfg(not(unix))]
-fn stop_process_group() {}
+pub fn stop_process_group() {}
 
 /// How long the loop has to end by itself after the terminal has hung up: longer than it waits for a reply to
 /// be stored.
@@ -335,6 +374,27 @@ mod tests {
         assert!(braille(&[("LC_ALL", "C.utf8"), ("LANG", "C")]));
         assert!(!braille(&[("LANG", "en_GB.ISO-8859-1")]));
         assert!(!braille(&[("LANG", "en_GB.UTF-8"), ("TERM", "linux")]));
+    }
+
+    #[test]
+    fn the_clipboard_is_reached_past_multiplexers() {
+        let sent = |inside: Option<&str>, text: &str| {
+            clipboard(text, |name| (Some(name) == inside).then(|| "1".to_owned()))
+        };
+        assert_eq!(sent(None, "é\u{1b}"), "\u{1b}]52;c;w6kb\u{7}");
+        assert_eq!(
+            sent(Some("TMUX"), "ab"),
+            "\u{1b}]52;c;YWI=\u{7}\u{1b}Ptmux;\u{1b}\u{1b}]52;c;YWI=\u{7}\u{1b}\\"
+        );
+        let long = sent(Some("STY"), &"x".repeat(3000));
+        let pieces: Vec<&str> = long.split_inclusive("\u{1b}\\").collect();
+        assert!(pieces.len() > 7, "{}", pieces.len());
+        let within = |piece: &&str| {
+            let inner = piece.strip_prefix("\u{1b}P")?.strip_suffix("\u{1b}\\")?;
+            (inner.len() <= SCREEN_PIECE).then(|| inner.to_owned())
+        };
+        let joined: Option<String> = pieces.iter().map(within).collect();
+        assert_eq!(joined.unwrap_or_default(), sent(None, &"x".repeat(3000)));
     }
 
     #[cfg(unix)]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
 
+use crate::tui::app::pieces::Destination;
 use crate::tui::app::{App, DatasetState, ModelState, Overlay, Screen};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
@@ -13,11 +14,14 @@ use crate::tui::view;
 
 mod annotate;
 mod browse;
+mod comeback;
 mod compare;
 mod facet;
 mod find;
 mod instance;
+mod outside;
 mod overlay;
+mod pieces;
 mod probe;
 mod queue;
 mod reply;
@@ -116,6 +120,7 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
         Message::Sweep { ticket, event } => sweep::on_event(app, ticket, event),
         Message::Curves { ticket, result } => {
             sweep::on_curves(app, ticket, result);
+            talk::on_curves(app);
             Vec::new()
         }
         Message::Compared { ticket, result } => {
@@ -130,6 +135,12 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
             probe::on_event(app, ticket, event);
             Vec::new()
         }
+        Message::Session(result) => {
+            comeback::on_read(app, result);
+            Vec::new()
+        }
+        Message::KeepSession => comeback::keep(app),
+        Message::CameBack { purpose, result } => outside::on_back(app, purpose, result),
         Message::Complaint(text) => {
             app.complain(text);
             Vec::new()
@@ -145,7 +156,11 @@ fn on_dataset(
         Ok(dataset) => {
             app.browse.load(&dataset);
             app.dataset = DatasetState::Ready(dataset.clone());
-            let mut effects = vec![Effect::LoadOutcomes { dataset }];
+            let mut effects = comeback::settle(app);
+            // A run that was come back to has outcomes of its own.
+            if app.browse.run.is_none() {
+                effects.insert(0, Effect::LoadOutcomes { dataset });
+            }
             effects.extend(talk::begin(app));
             effects
         }
@@ -239,6 +254,9 @@ pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         Command::Probe => probe::open(app),
         Command::FindText => find::open(app),
         Command::Talk => talk::resume(app),
+        Command::Fresh => comeback::afresh(app),
+        Command::Copy => pieces::open(app, Destination::Clipboard),
+        Command::View => pieces::open(app, Destination::Pager),
         _ => match app.screen {
             Screen::Browse => browse::run(app, command),
             Screen::Instance => instance::run(app, command),

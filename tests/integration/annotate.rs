@@ -418,6 +418,8 @@ fn ten_labels_survive_a_kill_and_the_work_goes_on() {
     session.wait_without("saving");
     let home = session.kill();
 
+    // From the list on, as somebody who does not come back to where they were.
+    let arguments = ["--annotator", "ana", "--fresh"];
     let mut session = Session::start_at(home, "xterm-256color", (120, 40), &arguments);
     session.wait_for("questions");
     session.press("l");
@@ -985,4 +987,39 @@ fn every_reply_on_the_instance_screen_can_be_labelled_once_it_is_stored() {
         "back on the instance: {}",
         desk.screen()
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_note_is_written_in_an_editor_over_several_lines() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("data/medrgb");
+    night(&folder, &Dataset::sample().unwrap(), 4);
+    let editor = home.path().join("edit");
+    std::fs::write(&editor, "#!/bin/sh\nprintf 'first line\\nsecond \\033[31mline\\n' >\"$1\"\n").unwrap();
+    std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let variables = [("VISUAL", editor.to_str().unwrap())];
+    let arguments = ["--annotator", "ana"];
+    let mut session =
+        Session::start_with(home, "xterm-256color", (120, 40), &arguments, &variables);
+    session.wait_for("questions");
+    session.press("l");
+    session.wait_for("Choose a run");
+    session.wait_for("night");
+    session.press("\r");
+    session.wait_for("0 of 8 done");
+    session.press("\r");
+    session.wait_for("What went wrong");
+    session.press("N");
+    session.wait_for("second line");
+    session.wait_for("the note is kept");
+    session.press("\x03");
+    assert!(session.wait_for_end().success());
+    let annotations = Annotations::open(&folder.join(ANNOTATIONS)).unwrap();
+    let shelf = annotations.of_run("night").unwrap();
+    let book = &shelf.books[&hand("ana", Part::Annotator)];
+    let records = Store::open(&folder.join(FILE_NAME)).unwrap().replies_of_run("night").unwrap();
+    let note = &book.get(&reply_id(&records[0])).unwrap().note;
+    assert_eq!(note, "first line\nsecond line");
 }

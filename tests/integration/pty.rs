@@ -19,6 +19,8 @@ pub(crate) struct Session {
     keys: Box<dyn Write + Send>,
     child: Box<dyn Child + Send + Sync>,
     screen: Arc<Mutex<vt100::Parser>>,
+    /// Every byte that was written to the terminal.
+    raw: Arc<Mutex<Vec<u8>>>,
     /// Tells the reading thread to let go of the terminal at the next output.
     let_go: Arc<AtomicBool>,
     pub home: tempfile::TempDir,
@@ -43,8 +45,19 @@ impl Session {
     pub(crate) fn start_at(
         home: tempfile::TempDir,
         kind: &str,
+        size: (u16, u16),
+        arguments: &[&str],
+    ) -> Session {
+        Session::start_with(home, kind, size, arguments, &[])
+    }
+
+    /// As [`Session::start_at`] with these variables besides.
+    pub(crate) fn start_with(
+        home: tempfile::TempDir,
+        kind: &str,
         (columns, rows): (u16, u16),
         arguments: &[&str],
+        variables: &[(&str, &str)],
     ) -> Session {
         let size = PtySize {
             rows,
@@ -65,6 +78,13 @@ impl Session {
         ] {
             command.env(name, home.path().join(folder));
         }
+        // What the machine that runs the tests has set must not matter.
+        for name in ["PAGER", "VISUAL", "EDITOR", "TMUX", "STY", "LESS", "NO_COLOR"] {
+            command.env_remove(name);
+        }
+        for (name, value) in variables {
+            command.env(name, value);
+        }
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
         let screen = Arc::new(Mutex::new(vt100::Parser::new(
@@ -76,9 +96,12 @@ impl Session {
         let parser = Arc::clone(&screen);
         let let_go = Arc::new(AtomicBool::new(false));
         let leave = Arc::clone(&let_go);
+        let raw = Arc::new(Mutex::new(Vec::new()));
+        let all = Arc::clone(&raw);
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = reader.read(&mut bytes) {
+                all.lock().unwrap().extend_from_slice(&bytes[..count]);
                 parser.lock().unwrap().process(&bytes[..count]);
                 if leave.load(Ordering::SeqCst) {
                     break;
@@ -90,9 +113,40 @@ impl Session {
             master: pair.master,
             child,
             screen,
+            raw,
             let_go,
             home,
         }
+    }
+
+    /// Every byte that was written to the terminal so far.
+    pub(crate) fn raw(&self) -> Vec<u8> {
+        self.raw.lock().unwrap().clone()
+    }
+
+    /// Gives the terminal another size.
+    pub(crate) fn resize(&self, columns: u16, rows: u16) {
+        let mut screen = self.screen.lock().unwrap();
+        screen.screen_mut().set_size(cells(rows), cells(columns));
+        drop(screen);
+        let size = PtySize {
+            rows,
+            cols: columns,
+            pixel_width: 0,
+            pixel_height: 0,
+        };
+        self.master.resize(size).unwrap();
+    }
+
+    /// The program's process.
+    #[cfg(unix)]
+    pub(crate) fn process(&self) -> u32 {
+        self.child.process_id().unwrap()
+    }
+
+    /// Whether it still runs.
+    pub(crate) fn runs(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
     }
 
     pub(crate) fn text(&self) -> String {
@@ -257,19 +311,7 @@ fn a_tiny_terminal_does_no_harm() {
     let mut session = Session::start(1, 1, &[]);
     std::thread::sleep(Duration::from_millis(500));
     assert!(session.child.try_wait().unwrap().is_none(), "it ended");
-    let size = PtySize {
-        rows: 24,
-        cols: 80,
-        pixel_width: 0,
-        pixel_height: 0,
-    };
-    session
-        .screen
-        .lock()
-        .unwrap()
-        .screen_mut()
-        .set_size(cells(24), cells(80));
-    session.master.resize(size).unwrap();
+    session.resize(80, 24);
     session.wait_for("questions");
     session.press("\x03");
     assert!(session.wait_for_end().success());
@@ -277,8 +319,8 @@ fn a_tiny_terminal_does_no_harm() {
 }
 
 #[cfg(unix)]
-fn kill(session: &Session, signal: &str) {
-    let pid = session.child.process_id().unwrap().to_string();
+pub(crate) fn kill(session: &Session, signal: &str) {
+    let pid = session.process().to_string();
     let killed = std::process::Command::new("kill")
         .args([signal, &pid])
         .status()

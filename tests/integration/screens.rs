@@ -942,7 +942,7 @@ fn leaving_works_while_typing() {
     assert!(stage.app.quit);
 }
 
-const KEYS: [&str; 46] = [
+const KEYS: [&str; 49] = [
     "enter",
     "esc",
     "tab",
@@ -980,6 +980,9 @@ const KEYS: [&str; 46] = [
     ".",
     ",",
     "y",
+    "V",
+    "F",
+    "l",
     "G",
     "<",
     "e",

@@ -16,6 +16,14 @@ pub enum Measure {
 }
 
 impl Measure {
+    /// The measure with this name in files.
+    pub fn named(name: &str) -> Option<Measure> {
+        let metrics = Metric::ALL.into_iter().map(Measure::Of);
+        metrics
+            .chain([Measure::Coverage])
+            .find(|measure| measure.name() == name)
+    }
+
     /// The snake-case name used in files.
     pub fn name(self) -> &'static str {
         match self {
@@ -102,6 +110,9 @@ mod tests {
         for metric in Metric::ALL {
             let json = serde_json::to_value(metric).unwrap();
             assert_eq!(json.as_str(), Some(Measure::Of(metric).name()));
+            assert_eq!(Measure::named(metric.name()), Some(Measure::Of(metric)));
         }
+        assert_eq!(Measure::named("coverage"), Some(Measure::Coverage));
+        assert_eq!(Measure::named("luck"), None);
     }
 }

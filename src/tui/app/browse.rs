@@ -77,6 +77,8 @@ pub struct Browse {
     pub cases_state: CasesState,
     /// Replies or annotations have changed since `cases` were read.
     pub cases_stale: bool,
+    /// Position of the question that shall be chosen once the stored replies are known.
+    pub wanted: Option<usize>,
 }
 
 impl Browse {

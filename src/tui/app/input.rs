@@ -13,8 +13,8 @@ pub struct Input {
     cursor: usize,
 }
 
-/// More than anyone types; pasted texts are cut here.
-const LONGEST: usize = 4000;
+/// The most bytes of a line: more than anyone types; pasted texts are cut here.
+pub const LONGEST: usize = 4000;
 
 impl Input {
     /// A line with this text, the cursor at its end.

@@ -7,11 +7,11 @@ use crate::domain::annotation::{Act, Change, Event, Part};
 use crate::domain::context::Condition;
 use crate::domain::text::{count, short};
 use crate::tui::app::annotate::OpenReply;
-use crate::tui::app::input::Input;
+use crate::tui::app::input::{Input, LONGEST};
 use crate::tui::app::{App, Screen, Ticket};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
-use crate::tui::update::{distance, instance, queue, scrolled};
+use crate::tui::update::{distance, instance, outside, queue, scrolled};
 use crate::tui::view;
 
 /// Shows the chosen reply of the queue.
@@ -93,7 +93,7 @@ fn change(app: &mut App, change: Change) -> Vec<Effect> {
 }
 
 /// Does an act where it changes something.
-fn perform(app: &mut App, act: Act) -> Vec<Effect> {
+pub(super) fn perform(app: &mut App, act: Act) -> Vec<Effect> {
     let event = Event {
         at: String::new(),
         taxonomy: app.annotate.taxonomy.stamp(),
@@ -136,8 +136,13 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         Command::LabelNote => {
             let queue = app.annotate.queue.as_ref();
             let note = queue.map(|queue| queue.said().note).unwrap_or_default();
+            // A line would lose what an editor has written over several.
+            if note.contains('\n') || note.len() > LONGEST {
+                return outside::edit_note(app);
+            }
             app.annotate.note = Some(Input::new(&note));
         }
+        Command::EditNote => return outside::edit_note(app),
         Command::Unsure => {
             let queue = app.annotate.queue.as_ref();
             let unsure = queue.is_some_and(|queue| queue.said().unsure);

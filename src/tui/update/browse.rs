@@ -127,6 +127,9 @@ pub(super) fn on_cases(app: &mut App, ticket: Ticket, result: Result<StoredCases
         Ok(stored) => {
             app.browse.put_cases(&dataset, &stored);
             app.browse.cases_state = CasesState::Ready;
+            if let Some(index) = app.browse.wanted.take() {
+                app.browse.choose(index);
+            }
             keep_visible(app);
         }
         Err(problem) => {

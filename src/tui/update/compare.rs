@@ -90,11 +90,17 @@ fn take(app: &mut App) -> Vec<Effect> {
             return Vec::new();
         }
     }
+    match (app.compare.a.clone(), app.compare.b.clone()) {
+        (Some(a), Some(b)) => between(app, a, b),
+        _ => Vec::new(),
+    }
+}
+
+/// Compares two sides.
+pub(super) fn between(app: &mut App, a: Contender, b: Contender) -> Vec<Effect> {
     let ticket = app.ticket();
     let compare = &mut app.compare;
-    let (Some(a), Some(b)) = (compare.a.clone(), compare.b.clone()) else {
-        return Vec::new();
-    };
+    (compare.a, compare.b) = (Some(a.clone()), Some(b.clone()));
     compare.result = Loaded::asked(ticket, app.now);
     compare.side = None;
     compare.condition = None;

@@ -12,13 +12,18 @@ use crate::tui::view;
 
 /// Opens a question; the condition and how things are shown stay as they were.
 pub(super) fn open(app: &mut App, index: usize) -> Vec<Effect> {
-    let Some(dataset) = app.data().cloned() else {
-        return Vec::new();
-    };
     let condition = app
         .instance
         .as_ref()
         .map_or_else(Condition::default, |state| state.condition);
+    open_under(app, index, condition)
+}
+
+/// Opens a question under a condition; how things are shown stays as it was.
+pub(super) fn open_under(app: &mut App, index: usize, condition: Condition) -> Vec<Effect> {
+    let Some(dataset) = app.data().cloned() else {
+        return Vec::new();
+    };
     let marks = app.theme.mono;
     let Some(mut state) =
         InstanceState::open(&dataset, &app.settings.templates, index, condition, marks)
@@ -78,7 +83,6 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         }
         Command::Ask => return reply::ask(app),
         Command::Stop => return reply::stop(app),
-        Command::Copy => return reply::copy(app),
         Command::Annotate => return queue::enter(app),
         Command::Back => {
             if state.zoom {

@@ -6,7 +6,7 @@ use crate::tui::app::{App, Overlay};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
 use crate::tui::keymap::Chord;
-use crate::tui::update::{distance, facet, queue, run, scrolled};
+use crate::tui::update::{distance, facet, pieces, queue, run, scrolled};
 use crate::tui::view;
 
 pub(super) fn on_key(app: &mut App, key: KeyEvent, chord: Chord) -> Vec<Effect> {
@@ -17,6 +17,9 @@ pub(super) fn on_key(app: &mut App, key: KeyEvent, chord: Chord) -> Vec<Effect> 
         _ => {}
     }
     let command = app.keymap.command(app.screen, chord);
+    if let Some(Overlay::Pieces { .. }) = app.overlay {
+        return pieces::on_key(app, key, command);
+    }
     let (_, height) = view::overlay::extent(app);
     match (
         command,

@@ -75,6 +75,10 @@ pub(super) fn on_queue(
         Err(problem) => {
             app.complain(problem.clone());
             app.annotate.problem = Some(problem);
+            // There is no reply to show: its screen may have been come back to.
+            if app.screen == Screen::Annotate && app.annotate.queue.is_none() {
+                app.screen = Screen::Queue;
+            }
             return Vec::new();
         }
     };

@@ -97,26 +97,6 @@ pub(super) fn stop(app: &mut App) -> Vec<Effect> {
     }
 }
 
-/// Copies the raw reply on screen.
-pub(super) fn copy(app: &mut App) -> Vec<Effect> {
-    let shown = app
-        .instance
-        .as_ref()
-        .and_then(|state| state.context())
-        .and_then(|context| app.replies.shown(context));
-    match shown {
-        Some(reply) if !reply.raw.is_empty() => {
-            let text = reply.raw.clone();
-            app.say("copied the raw reply (if your terminal allows it)");
-            vec![Effect::Copy(text)]
-        }
-        _ => {
-            app.say("there is no reply to copy");
-            Vec::new()
-        }
-    }
-}
-
 pub(super) fn on_event(app: &mut App, ticket: Ticket, event: ReplyEvent) -> Vec<Effect> {
     let now = app.now;
     let Some(reply) = app

@@ -60,7 +60,7 @@ fn build(app: &mut App) -> Vec<Effect> {
 }
 
 /// Searches for the query line, unless the lists answer it already.
-fn search(app: &mut App) -> Vec<Effect> {
+pub(super) fn search(app: &mut App) -> Vec<Effect> {
     let query = app.retrieval.query.text().trim().to_owned();
     // What failed is asked again: a server may be back.
     let answered = app

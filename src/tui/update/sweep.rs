@@ -404,7 +404,7 @@ fn finished(app: &mut App, result: Result<Box<SweepEnd>, String>) -> Vec<Effect>
 }
 
 /// Shows the curves of a run.
-fn curves(app: &mut App, run: String) -> Vec<Effect> {
+pub(super) fn curves(app: &mut App, run: String) -> Vec<Effect> {
     let ticket = app.ticket();
     let mut curves = Curves::new(run.clone());
     // The same view of the run before, so that runs can be looked through.

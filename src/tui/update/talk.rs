@@ -1,11 +1,14 @@
 //! Talk mode: going from step to step.
 
-use crate::tui::app::instance::Panel;
+use crate::data::talk::{NO_PAPER, Show, Step};
+use crate::domain::report::Panel;
+use crate::domain::text::{count, short};
+use crate::tui::app::instance::Panel as Part;
 use crate::tui::app::talk::Waiting;
 use crate::tui::app::{App, Screen};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
-use crate::tui::update::{instance, reply};
+use crate::tui::update::{instance, reply, sweep};
 
 /// Begins the talk, once the dataset is there.
 pub(super) fn begin(app: &mut App) -> Vec<Effect> {
@@ -55,7 +58,11 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
             vec![Effect::Pace(talk.speed)]
         }
         Command::Back => {
-            app.screen = Screen::Instance;
+            // A talk of curves alone has opened no question.
+            app.screen = match app.instance {
+                Some(_) => Screen::Instance,
+                None => Screen::Browse,
+            };
             let key = app.keymap.key(Command::Talk);
             app.say(format!("the talk is left; {key} goes on with it"));
             Vec::new()
@@ -105,6 +112,13 @@ fn enter(app: &mut App, at: usize) -> Vec<Effect> {
     }
     let index = app.data().and_then(|data| data.position(&step.question));
     let problem = match index {
+        _ if step.show == Show::Curves => {
+            if let Some(talk) = &mut app.talk {
+                talk.problem = None;
+            }
+            effects.extend(show_curves(app, &step));
+            None
+        }
         Some(index) => {
             let here = app.instance.as_ref().map(|state| state.index);
             if here != Some(index) {
@@ -124,13 +138,15 @@ fn enter(app: &mut App, at: usize) -> Vec<Effect> {
         state.gold = step.gold;
         state.zoom = false;
         state.raw = false;
-        state.focus = Panel::Reply;
+        state.focus = Part::Reply;
         state.scroll = [0; 6];
     }
-    let ask_now = step.ask && problem.is_none();
+    let ask_now = step.ask && problem.is_none() && step.show != Show::Curves;
     if let Some(talk) = &mut app.talk {
         talk.at = at;
-        talk.problem = problem;
+        if step.show != Show::Curves {
+            talk.problem = problem;
+        }
         talk.waiting = if ask_now {
             Waiting::ToAsk
         } else {
@@ -141,6 +157,88 @@ fn enter(app: &mut App, at: usize) -> Vec<Effect> {
         effects.extend(ask(app));
     }
     effects
+}
+
+/// The run whose curves a step shows.
+fn run_of(app: &App, step: &Step) -> Option<String> {
+    let talk = app.talk.as_ref()?;
+    step.curves.run.clone().or_else(|| talk.script.run.clone())
+}
+
+/// Reads the curves of a step's run, unless they are there.
+fn show_curves(app: &mut App, step: &Step) -> Vec<Effect> {
+    let Some(run) = run_of(app, step) else {
+        return Vec::new();
+    };
+    let there = app.sweep.curves.as_ref();
+    let there = there.is_some_and(|curves| {
+        curves.run == run && (curves.figures.ready().is_some() || curves.figures.is_loading())
+    });
+    let effects = match there {
+        true => Vec::new(),
+        false => sweep::curves(app, run),
+    };
+    aim(app, step);
+    effects
+}
+
+/// Curves have been read: the step's own part of them is shown.
+pub(super) fn on_curves(app: &mut App) {
+    let step = app.talk.as_ref().and_then(|talk| talk.step().cloned());
+    if let (Screen::Talk, Some(step)) = (app.screen, step)
+        && step.show == Show::Curves
+    {
+        aim(app, &step);
+    }
+}
+
+/// Chooses the test, n, metric and model of the paper that a step names.
+fn aim(app: &mut App, step: &Step) {
+    let Some(curves) = &mut app.sweep.curves else {
+        return;
+    };
+    let Some(figures) = curves.figures.ready().cloned() else {
+        return;
+    };
+    let (scenario, docs) = (step.condition.scenario, step.condition.docs);
+    let subjects = figures.subjects();
+    // Panels of the standard test have several n in one.
+    let fits = |panel: &&Panel| panel.scenario == scenario && panel.docs.is_none_or(|n| n == docs);
+    let found = subjects.iter().position(fits);
+    curves.measure = step.curves.metric;
+    match step.curves.paper.as_deref() {
+        Some(NO_PAPER) => curves.paper = None,
+        Some(name) => {
+            curves.paper = figures.paper.models().iter().position(|model| *model == name);
+        }
+        None => {}
+    }
+    let problem = match found {
+        Some(at) => {
+            curves.subject = at;
+            let metric = step.curves.metric;
+            let shown = curves.panel().map(|panel| panel.measure);
+            metric.filter(|_| metric != shown).map(|metric| {
+                format!(
+                    "the run \"{}\" has no {} in {} (line {} of the script)",
+                    short(&curves.run),
+                    metric.name(),
+                    scenario.name(),
+                    step.line
+                )
+            })
+        }
+        None => Some(format!(
+            "the run \"{}\" has no replies in {} with {} (line {} of the script)",
+            short(&curves.run),
+            scenario.name(),
+            count(docs, "document"),
+            step.line
+        )),
+    };
+    if let Some(talk) = &mut app.talk {
+        talk.problem = problem;
+    }
 }
 
 fn ask(app: &mut App) -> Vec<Effect> {

@@ -8,6 +8,7 @@ use crate::domain::text::count;
 use crate::tui::app::annotate::{RunList, RunUse};
 use crate::tui::app::browse::CasesState;
 use crate::tui::app::facet::{FacetKind, FacetValue};
+use crate::tui::app::pieces::{Destination, Piece};
 use crate::tui::app::{App, Overlay, Screen};
 use crate::tui::theme::Tone;
 use crate::tui::view::chrome::{frame, inside, put, span};
@@ -18,6 +19,11 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     match &app.overlay {
         Some(Overlay::Runs { selected, purpose }) => runs(app, area, buffer, *selected, *purpose),
         Some(Overlay::Facets { selected, values }) => facets(app, area, buffer, *selected, values),
+        Some(Overlay::Pieces {
+            selected,
+            to,
+            pieces,
+        }) => self::pieces(app, area, buffer, (*selected, *to), pieces),
         _ => {}
     }
 }
@@ -150,6 +156,36 @@ fn facets(app: &App, area: Rect, buffer: &mut Buffer, selected: usize, values: &
         rows.push(both_ends(left, right, usize::from(inner.width)));
     }
     list(app, inner, buffer, &rows, at);
+}
+
+/// What of the screen can be taken, each with its key.
+fn pieces(
+    app: &App,
+    area: Rect,
+    buffer: &mut Buffer,
+    (selected, to): (usize, Destination),
+    pieces: &[Piece],
+) {
+    let theme = &app.theme;
+    let title = match to {
+        Destination::Clipboard => "What do you want to copy?",
+        Destination::Pager => "What do you want to open in your pager?",
+    };
+    let title = vec![span(theme, title, Tone::Title)];
+    frame(app, area, buffer, true, title, Vec::new());
+    let inner = inside(area);
+    let rows: Vec<Line<'static>> = pieces
+        .iter()
+        .map(|piece| {
+            let left = vec![
+                span(theme, format!("{}  ", piece.key), Tone::Key),
+                span(theme, piece.name.clone(), Tone::Text),
+            ];
+            let size = span(theme, format!("  {}", piece.size()), Tone::Faint);
+            both_ends(left, vec![size], usize::from(inner.width))
+        })
+        .collect();
+    list(app, inner, buffer, &rows, Some(selected));
 }
 
 /// Rows with one chosen, which is kept in sight.

@@ -154,6 +154,10 @@ pub(super) fn footer(app: &App, area: Rect, buffer: &mut Buffer) {
             theme,
             &["space choose", "c clear", "up/down move", "esc close"],
         ),
+        Some(Overlay::Pieces { .. }) => fixed(
+            theme,
+            &["letter takes its row", "enter the chosen one", "esc close"],
+        ),
         Some(_) => fixed(theme, &["j k scroll", "space page", "esc close"]),
         None if app.screen == Screen::Browse && app.browse.typing => fixed(
             theme,

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use crate::domain::report::{Cell, Panel, Row};
-use crate::tui::app::App;
+use crate::tui::app::{App, Screen};
 use crate::tui::app::curves::{Curves, Figures};
 use crate::tui::app::loaded::Loaded;
 use crate::tui::command::Command;
@@ -150,9 +150,11 @@ fn not_there(app: &App, curves: &Curves, area: Rect, buffer: &mut Buffer) {
         }
         Loaded::Failed(why) => {
             flow.say(&app.wraps, why, Tone::Bad);
-            let back = app.keymap.key(Command::Back);
-            let text = format!("{back} goes back to the list of runs.");
-            flow.say(&app.wraps, &text, Tone::Faint);
+            if app.screen != Screen::Talk {
+                let back = app.keymap.key(Command::Back);
+                let text = format!("{back} goes back to the list of runs.");
+                flow.say(&app.wraps, &text, Tone::Faint);
+            }
         }
         _ => flow.say(&app.wraps, "This run fills no table.", Tone::Warning),
     }
@@ -367,6 +369,7 @@ fn points(difference: f64) -> String {
 /// Whose dashed line that is, or why there is none.
 fn paper_words(app: &App, shown: &Shown<'_>, flow: &mut Flow) {
     let next = app.keymap.key(Command::NextPaper);
+    let talk = app.screen == Screen::Talk;
     let (mark, tone) = paper_look(app);
     match &shown.paper {
         Some((model, Ok(_))) => {
@@ -378,8 +381,10 @@ fn paper_words(app: &App, shown: &Shown<'_>, flow: &mut Flow) {
                     Tone::Strong,
                 ),
             ]));
-            let text = format!("{next}: another of its models");
-            flow.say(&app.wraps, &text, Tone::Faint);
+            if !talk {
+                let text = format!("{next}: another of its models");
+                flow.say(&app.wraps, &text, Tone::Faint);
+            }
         }
         Some((model, Err(why))) => {
             let text = format!(
@@ -389,10 +394,15 @@ fn paper_words(app: &App, shown: &Shown<'_>, flow: &mut Flow) {
             );
             flow.say(&app.wraps, &text, Tone::Warning);
         }
+        None if talk => {}
         None => {
             let text = format!("{next} draws a model of the paper beside it.");
             flow.say(&app.wraps, &text, Tone::Faint);
         }
+    }
+    // Its keys do nothing in a talk.
+    if talk {
+        return;
     }
     let curves = shown.curves;
     let subjects = shown.figures.subjects().len();

@@ -29,8 +29,13 @@ fn area(app: &App) -> Rect {
         _ => 84,
     };
     let width = above_footer.width.min(most);
-    let height = match app.overlay {
+    let height = match &app.overlay {
         Some(Overlay::Palette { .. }) => above_footer.height.min(18),
+        // As high as the list: what one copies should stay in sight.
+        Some(Overlay::Pieces { pieces, .. }) => {
+            let rows = u16::try_from(pieces.len()).unwrap_or(u16::MAX);
+            above_footer.height.min(rows.saturating_add(2))
+        }
         _ => above_footer.height,
     };
     Rect {
@@ -54,7 +59,7 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
     buffer.set_style(area, app.theme.style(Tone::Text));
     match app.overlay {
         Some(Overlay::Palette { .. }) => return palette::draw(app, area, buffer),
-        Some(Overlay::Runs { .. } | Overlay::Facets { .. }) => {
+        Some(Overlay::Runs { .. } | Overlay::Facets { .. } | Overlay::Pieces { .. }) => {
             return choice::draw(app, area, buffer);
         }
         _ => {}
@@ -81,7 +86,10 @@ fn content(app: &App, width: u16) -> Option<(String, Flow)> {
             "Why the scores are what they are".into(),
             why::flow(app, width),
         )),
-        Overlay::Palette { .. } | Overlay::Runs { .. } | Overlay::Facets { .. } => None,
+        Overlay::Palette { .. }
+        | Overlay::Runs { .. }
+        | Overlay::Facets { .. }
+        | Overlay::Pieces { .. } => None,
     }
 }
 

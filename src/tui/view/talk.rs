@@ -6,12 +6,13 @@ use ratatui::text::Span;
 
 use crate::data::talk::Show;
 use crate::domain::context::Scenario;
+use crate::domain::text::short;
 use crate::tui::app::talk::{Talk, Waiting};
 use crate::tui::app::{App, ModelState, Screen};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::chrome::{put, span};
-use crate::tui::view::instance;
+use crate::tui::view::{curves, instance};
 use crate::tui::widgets::flow::Flow;
 use crate::tui::widgets::line::{both_ends, cut, one_line};
 
@@ -50,8 +51,10 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     let Some(talk) = &app.talk else {
         return;
     };
-    if talk.problem.is_none() {
-        instance::draw(app, area, buffer);
+    match (&talk.problem, talk.show()) {
+        (Some(_), _) => {}
+        (None, Show::Curves) => curves::draw(app, body(app), buffer),
+        (None, _) => instance::draw(app, area, buffer),
     }
     let rows = caption_rows(app, talk);
     let place = Rect {
@@ -77,6 +80,11 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
 
 /// Under which condition the instance on screen was composed.
 fn condition(app: &App) -> Vec<Span<'static>> {
+    if showing(app) == Some(Show::Curves) {
+        let run = app.sweep.curves.as_ref().map_or("", |curves| &curves.run);
+        let text = format!("  run {}", short(run));
+        return vec![span(&app.theme, text, Tone::Faint)];
+    }
     let Some(state) = &app.instance else {
         return Vec::new();
     };

@@ -1,0 +1,77 @@
+//! What comes back from a pager or an editor.
+
+use crate::domain::annotation::{Act, Change, Part};
+use crate::tui::app::{App, Screen};
+use crate::tui::editor::{Outside, Program, Purpose};
+use crate::tui::effects::Effect;
+use crate::tui::update::annotate;
+
+/// A program of the user's has ended.
+pub(super) fn on_back(
+    app: &mut App,
+    purpose: Purpose,
+    result: Result<Option<String>, String>,
+) -> Vec<Effect> {
+    let text = match result {
+        Ok(text) => text,
+        Err(problem) => {
+            app.complain(problem);
+            return Vec::new();
+        }
+    };
+    match (purpose, text) {
+        (Purpose::Read, _) => Vec::new(),
+        (Purpose::Note { .. }, None) => {
+            app.say("the note was left as it is");
+            Vec::new()
+        }
+        (Purpose::Note { run, part, reply }, Some(text)) => {
+            keep_note(app, &run, part, &reply, text.trim())
+        }
+    }
+}
+
+/// Opens the note on the reply at hand in the user's editor.
+pub(super) fn edit_note(app: &mut App) -> Vec<Effect> {
+    let Some((queue, item)) = app
+        .annotate
+        .queue
+        .as_ref()
+        .and_then(|queue| Some((queue, queue.item()?)))
+    else {
+        return Vec::new();
+    };
+    vec![Effect::OpenOutside(Box::new(Outside {
+        program: Program::Editor,
+        text: queue.said().note,
+        file: "note.txt",
+        purpose: Purpose::Note {
+            run: queue.run.clone(),
+            part: queue.part,
+            reply: item.brief.reply_id.clone(),
+        },
+    }))]
+}
+
+/// Keeps the note on the reply that it was written for, whatever is on screen meanwhile.
+fn keep_note(app: &mut App, run: &str, part: Part, reply: &str, note: &str) -> Vec<Effect> {
+    let queue = app.annotate.queue.as_ref();
+    let same = queue.filter(|queue| queue.run == run && queue.part == part);
+    let item = same.and_then(|queue| {
+        let mut items = queue.items.iter();
+        items.find(|item| item.brief.reply_id == reply)
+    });
+    let Some(item) = item else {
+        app.complain("The note was not kept: its queue is no longer open");
+        return Vec::new();
+    };
+    let act = Act::Change {
+        reply: reply.to_owned(),
+        question_id: item.brief.question_id.clone(),
+        change: Change::Note(note.to_owned()),
+    };
+    if app.screen == Screen::Annotate {
+        app.say("the note is kept");
+    }
+    annotate::perform(app, act)
+}
