@@ -2,6 +2,7 @@
 //! files, models and the engine.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
@@ -15,22 +16,28 @@ use crate::domain::answer::ReplyShape;
 use crate::domain::context::{Condition, Context, Variant};
 use crate::domain::prompt::Prompt;
 use crate::domain::question::Question;
+use crate::domain::review::Event as Decided;
 use crate::engine::ask::{self, AskEvent, AskRequest};
 use crate::engine::instance::Instance;
 use crate::model::{BackendKind, ChatModel};
 use crate::tui::app::Ticket;
+use crate::tui::app::build::BuildRequest;
 use crate::tui::app::compare::Contender;
 use crate::tui::app::plan::SweepRequest;
 use crate::tui::app::reply::Verdict;
 use crate::tui::editor::Outside;
-use crate::tui::effects::annotate::Task;
+use crate::tui::effects::annotate::QueueTask;
+use crate::tui::effects::review::ReviewTask;
 use crate::tui::message::{Message, ReplyEvent};
 use crate::tui::{Setup, Source};
 
 mod annotate;
+mod build;
+mod desk;
 mod find;
 mod highlight;
 mod probe;
+mod review;
 mod runs;
 mod search;
 mod session;
@@ -173,6 +180,54 @@ pub enum Effect {
         /// The choice, as JSON.
         choice: String,
     },
+    /// Read what was decided about a dataset's items, and have the checks look at them.
+    OpenReview {
+        /// The job.
+        ticket: Ticket,
+        /// The dataset.
+        dataset: Arc<Dataset>,
+        /// Who reviews.
+        hand: Hand,
+    },
+    /// Write what was decided about an item.
+    Review {
+        /// The dataset's name.
+        dataset: String,
+        /// Who decided.
+        hand: Hand,
+        /// What.
+        event: Decided,
+    },
+    /// Remember what a queue of items is narrowed to.
+    KeepReview {
+        /// The dataset's name.
+        dataset: String,
+        /// Whose queue.
+        hand: Hand,
+        /// The choice, as JSON.
+        choice: String,
+    },
+    /// Look at the folder of a build.
+    LookAtBuild {
+        /// The job.
+        ticket: Ticket,
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Find out what a build would ask.
+    PlanBuild {
+        /// The job.
+        ticket: Ticket,
+        /// What is planned.
+        request: Box<BuildRequest>,
+    },
+    /// Start a build.
+    StartBuild {
+        /// The job.
+        ticket: Ticket,
+        /// What is asked for.
+        request: Box<BuildRequest>,
+    },
     /// Read what the facets of the list of questions need of stored replies.
     LoadCases {
         /// The job.
@@ -269,7 +324,9 @@ pub(crate) struct Effects {
     search: search::Search,
     sweeps: sweep::Sweeps,
     probing: Option<(Ticket, CancellationToken)>,
-    desk: annotate::Desk,
+    desk: desk::Desk<QueueTask>,
+    reviews: desk::Desk<ReviewTask>,
+    builds: build::Builds,
     find: find::Find,
     keeper: session::Keeper,
 }
@@ -300,14 +357,20 @@ impl Effects {
             search: search::Search::default(),
             sweeps: sweep::Sweeps::default(),
             probing: None,
-            desk: annotate::Desk::default(),
+            desk: desk::Desk::default(),
+            reviews: desk::Desk::default(),
+            builds: build::Builds::default(),
             find: find::Find::default(),
             keeper: session::Keeper::default(),
         }
     }
 
-    fn desk(&mut self, task: Task) {
+    fn desk(&mut self, task: QueueTask) {
         self.desk.ask(&self.setup, &self.messages, task);
+    }
+
+    fn review(&mut self, task: ReviewTask) {
+        self.reviews.ask(&self.setup, &self.messages, task);
     }
 
     /// Starts an effect and returns at once. Those of the loop itself are not handled here.
@@ -348,6 +411,7 @@ impl Effects {
                         cancel.cancel();
                     }
                 }
+                self.builds.stop(ticket);
                 self.search.cancel(ticket);
                 self.find.cancel(ticket);
             }
@@ -397,17 +461,59 @@ impl Effects {
                 move |result| Message::Pair { ticket, result },
             ),
             Effect::Probe(parts) => self.probe(*parts),
-            Effect::LoadRuns { annotator } => self.desk(Task::Runs { annotator }),
-            Effect::OpenQueue { ticket, run, hand } => self.desk(Task::Queue { ticket, run, hand }),
-            Effect::LoadReply { ticket, id } => self.desk(Task::Reply { ticket, id }),
-            Effect::Annotate { run, hand, event } => self.desk(Task::Write { run, hand, event }),
-            Effect::KeepQueue { run, hand, choice } => self.desk(Task::Keep { run, hand, choice }),
+            Effect::LoadRuns { annotator } => self.desk(QueueTask::Runs { annotator }),
+            Effect::OpenQueue { ticket, run, hand } => self.desk(QueueTask::Queue { ticket, run, hand }),
+            Effect::LoadReply { ticket, id } => self.desk(QueueTask::Reply { ticket, id }),
+            Effect::Annotate { run, hand, event } => self.desk(QueueTask::Write { run, hand, event }),
+            Effect::KeepQueue { run, hand, choice } => self.desk(QueueTask::Keep { run, hand, choice }),
+            Effect::OpenReview {
+                ticket,
+                dataset,
+                hand,
+            } => self.review(ReviewTask::Queue {
+                ticket,
+                dataset,
+                hand,
+            }),
+            Effect::Review {
+                dataset,
+                hand,
+                event,
+            } => self.review(ReviewTask::Write {
+                dataset,
+                hand,
+                event,
+            }),
+            Effect::KeepReview {
+                dataset,
+                hand,
+                choice,
+            } => self.review(ReviewTask::Keep {
+                dataset,
+                hand,
+                choice,
+            }),
+            Effect::LookAtBuild { ticket, folder } => self.fetch(
+                "looking at the build",
+                move |_| build::held(&folder).map(Box::new),
+                move |result| Message::BuildLooked { ticket, result },
+            ),
+            Effect::PlanBuild { ticket, request } => self.fetch(
+                "planning the build",
+                move |job| build::planned(job, &request).map(Box::new),
+                move |result| Message::BuildPlanned { ticket, result },
+            ),
+            Effect::StartBuild { ticket, request } => {
+                let runtime = self.runtime.clone();
+                let job = self.job();
+                self.builds.start(job, runtime, ticket, *request);
+            }
             Effect::LoadCases {
                 ticket,
                 fingerprint,
                 run,
                 annotator,
-            } => self.desk(Task::Cases {
+            } => self.desk(QueueTask::Cases {
                 ticket,
                 fingerprint,
                 run,
@@ -448,6 +554,7 @@ impl Effects {
             cancel.cancel();
         }
         self.sweeps.shut_down();
+        self.builds.shut_down();
         self.search = search::Search::default();
         self.find = find::Find::default();
     }

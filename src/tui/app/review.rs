@@ -419,7 +419,7 @@ pub struct ReviewState {
     pub problem: Option<String>,
     /// The note that is being written.
     pub note: Option<Input>,
-    /// The item that is in the editor, or whose text could not be read, with that text.
+    /// The item whose edited text could not be read, with that text.
     pub draft: Option<(String, String)>,
     /// Which words of an edit are shown.
     pub diff: DiffView,

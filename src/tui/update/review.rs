@@ -12,6 +12,7 @@ use crate::tui::app::input::Input;
 use crate::tui::app::review::{ReviewParts, ReviewQueue, StandAt, worst};
 use crate::tui::app::{App, Overlay, Screen, Ticket};
 use crate::tui::command::Command;
+use crate::tui::editor::{Outside, Program, Purpose};
 use crate::tui::effects::Effect;
 use crate::tui::update::{choose, distance, facet, instance, scrolled};
 use crate::tui::view;
@@ -26,7 +27,7 @@ pub(super) fn enter(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     };
     let question = match (app.screen, &app.instance) {
-        (Screen::Instance, Some(state)) => Some(state.question_id.clone()),
+        (Screen::Instance, Some(state)) => Some(state.question.id.clone()),
         _ => None,
     };
     app.review.from = app.screen;
@@ -310,46 +311,49 @@ fn edit(app: &mut App) -> Vec<Effect> {
             form_of(&item.found.item, queue.content(item), truth.as_deref())
         }
     };
-    app.review.draft = Some((id, text.clone()));
-    vec![Effect::EditText { text }]
+    vec![Effect::OpenOutside(Box::new(Outside {
+        program: Program::Editor,
+        text,
+        file: "item.txt",
+        purpose: Purpose::Item { item: id },
+    }))]
 }
 
-/// What came back from the editor.
-pub(super) fn on_edited(app: &mut App, result: Result<String, String>) -> Vec<Effect> {
-    let Some((id, _)) = app.review.draft.take() else {
+/// The text of an item as it was saved in the editor; `None` where it was left as it is.
+pub(super) fn on_edited(app: &mut App, id: &str, text: Option<String>) -> Vec<Effect> {
+    let Some(text) = text else {
+        app.say("the item was left as it is");
         return Vec::new();
     };
-    let Some(queue) = &app.review.queue else {
+    let queue = app.review.queue.as_ref();
+    let item = queue.and_then(|queue| queue.item().map(|item| (queue, item)));
+    let Some((queue, item)) = item.filter(|(_, item)| item.found.item.id == id) else {
+        app.complain("The edited text was not kept: its item is no longer on screen");
         return Vec::new();
     };
-    let Some(item) = queue.item().filter(|item| item.found.item.id == id) else {
-        return Vec::new();
-    };
-    let text = match result {
-        Ok(text) => text,
-        Err(problem) => {
-            app.complain(format!("The item was not changed: {problem}"));
-            return Vec::new();
-        }
-    };
-    let own = &item.found.item;
-    match read_form(own, &text) {
+    let read = read_form(&item.found.item, &text);
+    let (own, now) = (item.found.item.content.clone(), queue.content(item).clone());
+    match read {
         Err(why) => {
             let key = app.keymap.key(Command::Edit);
-            app.review.draft = Some((id, text));
-            app.complain(format!("Nothing was changed: {why}; {key} opens your text again"));
+            app.review.draft = Some((id.to_owned(), text));
+            app.complain(format!(
+                "Nothing was changed: {why}; {key} opens your text again"
+            ));
             Vec::new()
         }
         Ok(content) => {
-            let same = content.as_ref().is_none_or(|content| content == queue.content(item));
-            if same {
+            app.review.draft = None;
+            let verdict = match content {
+                None => None,
+                Some(content) if content == now => None,
+                // What is as it was in the dataset needs no edit.
+                Some(content) if content == own => Some(Verdict::Accepted),
+                Some(content) => Some(Verdict::Edited(content)),
+            };
+            let Some(verdict) = verdict else {
                 app.say("nothing was changed");
                 return Vec::new();
-            }
-            // What is as it was needs no edit.
-            let verdict = match content {
-                Some(content) if content != own.content => Verdict::Edited(content),
-                _ => Verdict::Accepted,
             };
             let effects = change(app, Change::Verdict(Some(verdict)));
             say_findings(app);
