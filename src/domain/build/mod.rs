@@ -9,6 +9,8 @@ mod edit;
 mod markers;
 mod near;
 mod read;
+mod report;
+mod stage;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +24,8 @@ pub use read::{
     EditDraft, SubDraft, Summary, read_edit, read_links, read_sub_question, read_summary,
     read_topics, read_verdict,
 };
+pub use report::{Loss, QuestionReport, Reason, StageReport, by_reason};
+pub use stage::{Held, Predicted, Stage, StagePlan, Tally};
 
 /// How bad an issue is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

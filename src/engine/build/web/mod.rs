@@ -46,6 +46,19 @@ pub struct WebSettings {
     pub pause: Duration,
 }
 
+impl WebSettings {
+    /// How the web is used where nothing else is said.
+    pub fn of(engine: Engine) -> WebSettings {
+        WebSettings {
+            engine,
+            allow_private: false,
+            most_bytes: 2 << 20,
+            timeout: Duration::from_secs(20),
+            pause: Duration::from_millis(500),
+        }
+    }
+}
+
 /// A page that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
