@@ -498,15 +498,18 @@ impl Effects {
                 move |_| build::held(&folder).map(Box::new),
                 move |result| Message::BuildLooked { ticket, result },
             ),
-            Effect::PlanBuild { ticket, request } => self.fetch(
-                "planning the build",
-                move |job| build::planned(job, &request).map(Box::new),
-                move |result| Message::BuildPlanned { ticket, result },
-            ),
+            Effect::PlanBuild { ticket, request } => {
+                let models = self.sweeps.models();
+                self.fetch(
+                    "planning the build",
+                    move |job| build::planned(job, &models, &request).map(Box::new),
+                    move |result| Message::BuildPlanned { ticket, result },
+                );
+            }
             Effect::StartBuild { ticket, request } => {
                 let runtime = self.runtime.clone();
-                let job = self.job();
-                self.builds.start(job, runtime, ticket, *request);
+                let (job, models) = (self.job(), self.sweeps.models());
+                self.builds.start(job, models, runtime, ticket, *request);
             }
             Effect::LoadCases {
                 ticket,

@@ -12,7 +12,7 @@ use crate::domain::annotation::Taxonomy;
 use crate::domain::prompt::Templates;
 use crate::model::replay::Pace;
 use crate::model::{ChatModel, ModelError, Sampling};
-use crate::retrieval::{EncoderFolders, Search};
+use crate::retrieval::{EncoderFolders, Method, Search};
 use crate::tui::theme::ColorDepth;
 
 pub mod app;
@@ -59,6 +59,10 @@ pub type OpenNamed = Arc<dyn Fn(&str) -> Result<Arc<dyn ChatModel>, ModelError> 
 
 /// Sampling settings and prices of the model of a name.
 pub type NamedSettings = Arc<dyn Fn(&str) -> (Sampling, Prices) + Send + Sync>;
+
+/// Opens the indexes of these names, searched as one, with the way in which they are asked best; called off the draw
+/// path. An error is one clear sentence.
+pub type OpenIndexes = Arc<dyn Fn(&[String]) -> Result<(Arc<dyn Search>, Method), String> + Send + Sync>;
 
 /// Models by name, for sweeps.
 #[derive(Clone)]
@@ -120,6 +124,8 @@ pub struct Setup {
     pub encoder: FindEncoder,
     /// Searched instead of the dataset's own documents.
     pub index: Option<OpenIndex>,
+    /// Indexes that a build searches.
+    pub indexes: OpenIndexes,
     /// Where the encoder runs.
     pub backend: medrgb_encoder::BackendChoice,
     /// Folder for embeddings; `None` keeps nothing.

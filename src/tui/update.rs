@@ -108,10 +108,7 @@ pub fn update(app: &mut App, message: Message, now: Duration) -> Vec<Effect> {
             result,
         } => review::on_queue(app, ticket, part, result),
         Message::Reviewed(result) => review::on_written(app, result),
-        Message::BuildLooked { ticket, result } => {
-            build::on_looked(app, ticket, result);
-            Vec::new()
-        }
+        Message::BuildLooked { ticket, result } => build::on_looked(app, ticket, result),
         Message::BuildPlanned { ticket, result } => {
             build::on_planned(app, ticket, result);
             Vec::new()

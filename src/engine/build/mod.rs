@@ -200,7 +200,7 @@ pub async fn run(
     on_progress: &mut dyn FnMut(Progress),
 ) -> Result<Done, BuildError> {
     let asker = asker::Asker::new(build, stage, cancel);
-    let on_progress = &mut |done, total| {
+    let on_progress = &mut |done: usize, total: usize| {
         let tally = asker.tally();
         on_progress(Progress { done, total, tally });
     };

@@ -49,9 +49,14 @@ struct Planner {
 }
 
 /// A model that stays open besides the explorer's own, by its name.
-type Models = Mutex<Option<(String, Arc<dyn ChatModel>)>>;
+pub(super) type Models = Mutex<Option<(String, Arc<dyn ChatModel>)>>;
 
 impl Sweeps {
+    /// Models that stay open besides the explorer's own.
+    pub(super) fn models(&self) -> Arc<Models> {
+        Arc::clone(&self.models)
+    }
+
     /// Finds out what a sweep would ask.
     pub(super) fn estimate(
         &self,
@@ -158,7 +163,11 @@ fn next(planner: &Mutex<Planner>) -> Option<(Ticket, Arc<Dataset>, SweepRequest)
 }
 
 /// The model of this name: the explorer's own, or another that stays open until the next.
-fn open(job: &Job, models: &Models, name: &str) -> Result<Arc<dyn ChatModel>, String> {
+pub(super) fn open(
+    job: &Job,
+    models: &Models,
+    name: &str,
+) -> Result<Arc<dyn ChatModel>, String> {
     let setup = &job.setup;
     if name == setup.model.name {
         return job.model().map_err(|error| error.to_string());
