@@ -37,18 +37,19 @@ pub(super) fn open(app: &mut App) -> Vec<Effect> {
 
 /// Fills the form from what is open.
 fn fill(app: &mut App) {
-    app.build.filled = true;
     let model = app.settings.model.clone();
     app.build.form.put(Field::Model, &model);
     let out = match &app.dataset {
+        DatasetState::Loading => return,
         // A folder that holds no documents yet can't be opened as a dataset, but a build may have begun there.
-        DatasetState::Failed(_) | DatasetState::Loading => app.settings.dataset.clone(),
+        DatasetState::Failed(_) => app.settings.dataset.clone(),
         DatasetState::Ready(dataset) => match dataset.path.as_os_str().is_empty() {
             true => folder_beside(dataset),
             false => dataset.path.display().to_string(),
         },
     };
     app.build.form.put(Field::Out, &out);
+    app.build.filled = true;
 }
 
 /// Looks at the folder of the form.
@@ -78,8 +79,6 @@ pub(super) fn on_looked(
     });
     if let (true, Some(dataset)) = (foreign, own.cloned()) {
         app.build.form.put(Field::Out, &folder_beside(&dataset));
-        // Its documents are there already.
-        app.build.form.stages = [false, false, true, true];
         return look(app);
     }
     if let Some(held) = app.build.held.ready().cloned() {
@@ -95,6 +94,7 @@ pub(super) fn on_looked(
 
 /// A build that goes on does so with what it was begun with: otherwise everything would be asked anew.
 fn remember(app: &mut App, held: &Held) {
+    let is_open = app.data().is_some();
     let form = &mut app.build.form;
     for (field, value) in [
         (Field::Topics, held.topics),
@@ -112,9 +112,14 @@ fn remember(app: &mut App, held: &Held) {
         form.put(Field::Index, &held.indexes.join(", "));
     }
     // Documents that are there need no search; topics only serve it.
-    let searched = held.stages[1].is_some();
-    let nowhere = form.text(Field::Index).text().is_empty() && form.text(Field::Web).text().is_empty();
-    if held.begun && nowhere && (searched || held.stages[2].is_some()) {
+    let nowhere = [Field::Index, Field::Web]
+        .iter()
+        .all(|field| form.text(*field).text().is_empty());
+    let has_documents = match held.begun {
+        true => held.stages[1].is_some() || held.stages[2].is_some(),
+        false => is_open,
+    };
+    if nowhere && has_documents {
         form.stages[0] = false;
         form.stages[1] = false;
     }
