@@ -13,7 +13,9 @@ use crate::domain::prompt::Templates;
 use crate::engine::models::{open_model, replay, sample_replay, store_file};
 use crate::model::replay::Pace;
 use crate::model::select::sampling;
-use crate::tui::{FindEncoder, ModelChoice, OpenIndex, OpenIndexes, Remembered, Setup, Shelf, Source};
+use crate::tui::{
+    FindEncoder, ModelChoice, OpenIndex, OpenIndexes, Remembered, Setup, Shelf, Source,
+};
 
 /// Name of the run under which the explorer stores replies.
 const RUN: &str = "explorer";

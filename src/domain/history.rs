@@ -110,7 +110,10 @@ mod tests {
         assert_eq!(history.get("b"), None);
         assert_eq!(history.redo(|_| ()), Some(("b".into(), 2)));
         history.set("c", 4);
-        assert!(!history.can_redo(), "a new change ends what could be redone");
+        assert!(
+            !history.can_redo(),
+            "a new change ends what could be redone"
+        );
         let states: Vec<(&str, u32)> = history.states().map(|(k, s)| (k, *s)).collect();
         assert_eq!(states, [("a", 101), ("b", 2), ("c", 4)]);
     }

@@ -21,7 +21,9 @@ pub fn listing<'a>(
     let mut all = Vec::new();
     for (at, question) in dataset.questions.iter().enumerate() {
         let found = findings(question, &dataset.pools(&question.id), &decided);
-        let new = found.into_iter().filter(|one| seen.insert(one.item.id.clone()));
+        let new = found
+            .into_iter()
+            .filter(|one| seen.insert(one.item.id.clone()));
         all.extend(new.map(|one| (at, one)));
     }
     all
@@ -156,7 +158,11 @@ mod tests {
     fn every_item_of_the_sample_is_listed_and_clean() {
         let dataset = Dataset::sample().unwrap();
         let all = listing(&dataset, |_| None);
-        let of = |kind| all.iter().filter(|(_, one)| one.item.kind() == kind).count();
+        let of = |kind| {
+            all.iter()
+                .filter(|(_, one)| one.item.kind() == kind)
+                .count()
+        };
         assert_eq!((of(ItemKind::SubQuestion), of(ItemKind::Edit)), (320, 320));
         assert!(all.iter().all(|(_, one)| one.issues.is_empty()));
     }

@@ -251,23 +251,27 @@ impl Visit {
     }
 
     /// What came of it: the text where it was changed.
-    pub(super) fn finish(self, end: Result<i32, String>) -> (Purpose, Result<Option<String>, String>) {
+    pub(super) fn finish(
+        self,
+        end: Result<i32, String>,
+    ) -> (Purpose, Result<Option<String>, String>) {
         let Prepared {
             outside,
             choice,
             folder,
             file,
         } = self.prepared;
-        let result = result_of(&choice, end, outside.program).and_then(|()| match outside.program {
-            Program::Pager => Ok(None),
-            Program::Editor => {
-                let text = read_back(&file).map_err(|why| {
-                    format!("What {} saved is not taken: {why}", choice.words())
-                })?;
-                let same = text.trim_end_matches('\n') == outside.text.trim_end_matches('\n');
-                Ok((!same).then_some(text))
-            }
-        });
+        let result =
+            result_of(&choice, end, outside.program).and_then(|()| match outside.program {
+                Program::Pager => Ok(None),
+                Program::Editor => {
+                    let text = read_back(&file).map_err(|why| {
+                        format!("What {} saved is not taken: {why}", choice.words())
+                    })?;
+                    let same = text.trim_end_matches('\n') == outside.text.trim_end_matches('\n');
+                    Ok((!same).then_some(text))
+                }
+            });
         // Before anything is said: the text should not stay behind, nor what an editor kept beside it.
         drop(folder);
         (outside.purpose, result)
@@ -411,7 +415,11 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn chosen(program: Program, set: &[(&str, &str)], installed: &[&str]) -> Result<Choice, String> {
+    fn chosen(
+        program: Program,
+        set: &[(&str, &str)],
+        installed: &[&str],
+    ) -> Result<Choice, String> {
         let variable = |name: &str| {
             let found = set.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
@@ -426,9 +434,22 @@ mod tests {
         assert_eq!(choice.words(), "\"code --wait\" (VISUAL)");
         let choice = chosen(Program::Editor, &[("VISUAL", " ")], &["vi"]).unwrap();
         assert_eq!(choice.words(), "\"vi\"");
-        assert_eq!(chosen(Program::Pager, &[], &["more", "less"]).unwrap().command, "less");
-        assert!(chosen(Program::Pager, &[], &[]).unwrap_err().contains("set PAGER"));
-        assert!(chosen(Program::Editor, &[], &["less"]).unwrap_err().contains("set EDITOR"));
+        assert_eq!(
+            chosen(Program::Pager, &[], &["more", "less"])
+                .unwrap()
+                .command,
+            "less"
+        );
+        assert!(
+            chosen(Program::Pager, &[], &[])
+                .unwrap_err()
+                .contains("set PAGER")
+        );
+        assert!(
+            chosen(Program::Editor, &[], &["less"])
+                .unwrap_err()
+                .contains("set EDITOR")
+        );
     }
 
     #[cfg(unix)]
@@ -478,7 +499,9 @@ mod tests {
             file,
         };
         let mut visit = prepared.start()?;
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
         let News::Ended(end) = runtime.block_on(visit.news()) else {
             unreachable!("nothing stops it")
         };
@@ -493,7 +516,10 @@ mod tests {
         let run = |command: &str| ran(command, Program::Editor, "old words");
         assert_eq!(run("true"), Ok(None));
         // Arguments and quotes are the shell's, as they are for git.
-        assert_eq!(run("sed -i -e 's/old/new words and/'"), Ok(Some("new words and words\n".to_owned())));
+        assert_eq!(
+            run("sed -i -e 's/old/new words and/'"),
+            Ok(Some("new words and words\n".to_owned()))
+        );
         let renames = "f() { printf 'b' >\"$1.new\"; mv \"$1.new\" \"$1\"; }; f";
         assert_eq!(run(renames), Ok(Some("b".to_owned())));
     }
@@ -502,7 +528,10 @@ mod tests {
     #[test]
     fn failures_are_one_sentence_and_change_nothing() {
         let why = |command: &str| ran(command, Program::Editor, "a").unwrap_err();
-        assert_eq!(why("false"), "\"false\" (EDITOR) ended with status 1; nothing was changed");
+        assert_eq!(
+            why("false"),
+            "\"false\" (EDITOR) ended with status 1; nothing was changed"
+        );
         let missing = why("no-such-editor-here 2>/dev/null --wait");
         assert!(missing.contains("can't be run here"), "{missing}");
         let killed = why("f() { kill -9 $$; }; f");

@@ -462,10 +462,16 @@ impl Effects {
             ),
             Effect::Probe(parts) => self.probe(*parts),
             Effect::LoadRuns { annotator } => self.desk(QueueTask::Runs { annotator }),
-            Effect::OpenQueue { ticket, run, hand } => self.desk(QueueTask::Queue { ticket, run, hand }),
+            Effect::OpenQueue { ticket, run, hand } => {
+                self.desk(QueueTask::Queue { ticket, run, hand })
+            }
             Effect::LoadReply { ticket, id } => self.desk(QueueTask::Reply { ticket, id }),
-            Effect::Annotate { run, hand, event } => self.desk(QueueTask::Write { run, hand, event }),
-            Effect::KeepQueue { run, hand, choice } => self.desk(QueueTask::Keep { run, hand, choice }),
+            Effect::Annotate { run, hand, event } => {
+                self.desk(QueueTask::Write { run, hand, event })
+            }
+            Effect::KeepQueue { run, hand, choice } => {
+                self.desk(QueueTask::Keep { run, hand, choice })
+            }
             Effect::OpenReview {
                 ticket,
                 dataset,
@@ -620,7 +626,9 @@ impl Effects {
         let job = self.job();
         self.thread("load dataset", move || {
             if let Some(remembered) = job.setup.session.as_ref().filter(|one| !one.fresh) {
-                job.send(Message::Session(crate::data::session::read(&remembered.path)));
+                job.send(Message::Session(crate::data::session::read(
+                    &remembered.path,
+                )));
             }
             let read = catch_unwind(AssertUnwindSafe(|| match &job.setup.dataset {
                 Source::Folder(path) => Dataset::open(path),

@@ -62,7 +62,8 @@ pub type NamedSettings = Arc<dyn Fn(&str) -> (Sampling, Prices) + Send + Sync>;
 
 /// Opens the indexes of these names, searched as one, with the way in which they are asked best; called off the draw
 /// path. An error is one clear sentence.
-pub type OpenIndexes = Arc<dyn Fn(&[String]) -> Result<(Arc<dyn Search>, Method), String> + Send + Sync>;
+pub type OpenIndexes =
+    Arc<dyn Fn(&[String]) -> Result<(Arc<dyn Search>, Method), String> + Send + Sync>;
 
 /// Models by name, for sweeps.
 #[derive(Clone)]

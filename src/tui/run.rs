@@ -516,7 +516,10 @@ impl Signals {
         let listen = |number| signal(SignalKind::from_raw(number));
         Ok(Signals {
             ends: ENDS.into_iter().map(listen).collect::<Result<_, _>>()?,
-            interrupts: INTERRUPTS.into_iter().map(listen).collect::<Result<_, _>>()?,
+            interrupts: INTERRUPTS
+                .into_iter()
+                .map(listen)
+                .collect::<Result<_, _>>()?,
             stop: listen(libc::SIGTSTP)?,
         })
     }
@@ -526,7 +529,9 @@ impl Signals {
             // Each is asked, so that each remembers whom to wake.
             let mut any = |signals: &mut Vec<tokio::signal::unix::Signal>| {
                 let heard = signals.iter_mut();
-                heard.fold(false, |before, signal| signal.poll_recv(context).is_ready() || before)
+                heard.fold(false, |before, signal| {
+                    signal.poll_recv(context).is_ready() || before
+                })
             };
             let (ended, interrupted) = (any(&mut self.ends), any(&mut self.interrupts));
             match (ended, interrupted, self.stop.poll_recv(context)) {

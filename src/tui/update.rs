@@ -305,7 +305,11 @@ fn leave(app: &mut App) {
         return;
     }
     app.leaving = true;
-    let sweep = app.sweep.running.as_ref().filter(|running| running.is_active());
+    let sweep = app
+        .sweep
+        .running
+        .as_ref()
+        .filter(|running| running.is_active());
     let sweep = sweep.map(|running| {
         format!(
             "{}: leaving stops it; what has come is kept, and the run \"{}\" can go on later. ",
@@ -313,7 +317,11 @@ fn leave(app: &mut App) {
             running.request.run
         )
     });
-    let build = app.build.running.as_ref().filter(|running| running.is_active());
+    let build = app
+        .build
+        .running
+        .as_ref()
+        .filter(|running| running.is_active());
     let build = build.map(|running| {
         format!(
             "{}: leaving stops it; what was answered is kept, and it can go on later. ",

@@ -224,14 +224,24 @@ pub fn facts(question: &Question, pools: &Pools<'_>, found: &Found) -> Map<Strin
         .collect();
     let item = &found.item;
     let document = pools.signal.iter().find(|one| one.id == item.doc_id);
-    let mut sub = pools.sub_questions.iter().find(|one| one.doc_id == item.doc_id);
+    let mut sub = pools
+        .sub_questions
+        .iter()
+        .find(|one| one.doc_id == item.doc_id);
     let (mut planted, mut text) = (None, None);
     match &item.content {
         Content::SubQuestion { .. } => sub = pools.sub_questions.get(item.at),
-        Content::Edit { planted: own, text: edited } => (planted, text) = (Some(own), Some(edited)),
+        Content::Edit {
+            planted: own,
+            text: edited,
+        } => (planted, text) = (Some(own), Some(edited)),
     }
     let kinds: Vec<String> = found.issues.iter().map(|issue| issue.kind.name()).collect();
-    let words: Vec<&str> = found.issues.iter().map(|issue| issue.detail.as_str()).collect();
+    let words: Vec<&str> = found
+        .issues
+        .iter()
+        .map(|issue| issue.detail.as_str())
+        .collect();
     let fields = json!({
         "in_dataset": true,
         "question": question.text,
@@ -290,7 +300,10 @@ pub fn write_jsonl(rows: &[ReviewRow], out: &mut impl Write) -> Result<(), Strin
 pub fn write_csv(rows: &[ReviewRow], out: &mut impl Write) -> Result<(), String> {
     let cells = rows.iter().map(|row| {
         let line = line(row)?;
-        Ok(line.into_iter().map(|(_, value)| value).collect::<Vec<Value>>())
+        Ok(line
+            .into_iter()
+            .map(|(_, value)| value)
+            .collect::<Vec<Value>>())
     });
     Table { columns: &COLUMNS }.csv(out, cells)
 }

@@ -43,11 +43,9 @@ impl ReviewShelf {
     /// The reviewers' books with their names.
     pub fn reviewers(&self) -> Vec<(String, &ReviewBook)> {
         let all = self.books.iter();
-        all.filter(|(hand, book)| {
-            hand.part == Part::Annotator && book.decisions().next().is_some()
-        })
-        .map(|(hand, book)| (hand.annotator.clone(), book))
-        .collect()
+        all.filter(|(hand, book)| hand.part == Part::Annotator && book.decisions().next().is_some())
+            .map(|(hand, book)| (hand.annotator.clone(), book))
+            .collect()
     }
 }
 

@@ -97,7 +97,9 @@ impl VerdictRecord {
         match self.decision.as_str() {
             "accepted" => Ok(Verdict::Accepted),
             "edited" => {
-                let edited = self.edited.ok_or("decision is \"edited\", but nothing says into what")?;
+                let edited = self
+                    .edited
+                    .ok_or("decision is \"edited\", but nothing says into what")?;
                 let content = edited.content();
                 match content.kind() == kind {
                     true => Ok(Verdict::Edited(content)),
@@ -107,7 +109,8 @@ impl VerdictRecord {
             "rejected" => {
                 let name = self.reason.unwrap_or_default();
                 let reason = Reason::named(&name).ok_or_else(|| {
-                    let known: Vec<String> = Reason::of(kind).into_iter().map(Reason::name).collect();
+                    let known: Vec<String> =
+                        Reason::of(kind).into_iter().map(Reason::name).collect();
                     format!(
                         "reason is \"{}\"; expected one of {}",
                         crate::domain::text::short(&name),

@@ -67,7 +67,9 @@ fn decisions_come_back_after_a_restart_and_undo_goes_on_where_it_was() {
     let ana = hand("ana");
     for (at, verdict) in verdicts(&items) {
         let change = Change::Verdict(Some(verdict));
-        reviews.add("set", &ana, &event(&items[at], change)).unwrap();
+        reviews
+            .add("set", &ana, &event(&items[at], change))
+            .unwrap();
     }
     let note = Change::Note("see below".into());
     let at = reviews.add("set", &ana, &event(&items[3], note)).unwrap();
@@ -79,7 +81,9 @@ fn decisions_come_back_after_a_restart_and_undo_goes_on_where_it_was() {
         ..Decision::blank(&items[5])
     };
     let put = Change::Put(Box::new(whole.clone()));
-    reviews.add("set", &hand("ben"), &event(&items[5], put)).unwrap();
+    reviews
+        .add("set", &hand("ben"), &event(&items[5], put))
+        .unwrap();
     drop(reviews);
     let reviews = Reviews::open(&path).unwrap();
     let shelf = reviews.of_dataset("set").unwrap();
@@ -103,7 +107,9 @@ fn decisions_come_back_after_a_restart_and_undo_goes_on_where_it_was() {
     assert!(book.can_redo());
     assert_eq!(reviews.datasets().unwrap(), ["set"]);
     // No database of annotations, whatever the two have in common.
-    let said = crate::data::annotations::Annotations::open(&path).unwrap_err().0;
+    let said = crate::data::annotations::Annotations::open(&path)
+        .unwrap_err()
+        .0;
     assert!(said.contains("holds no annotations"), "{said}");
 }
 

@@ -87,8 +87,14 @@ pub fn apply<'a>(
             None => keep_undecided.then_some(&item.content),
         };
         // Only what was taken away is missed: some benchmarks have versions without sub-questions.
-        let had = pools.sub_questions.iter().any(|sub| sub.doc_id == item.doc_id);
-        let has = applied.sub_questions.iter().any(|sub| sub.doc_id == item.doc_id);
+        let had = pools
+            .sub_questions
+            .iter()
+            .any(|sub| sub.doc_id == item.doc_id);
+        let has = applied
+            .sub_questions
+            .iter()
+            .any(|sub| sub.doc_id == item.doc_id);
         let orphan = item.kind() == ItemKind::Edit && had && !has;
         let count = tally.of(item.kind());
         match verdict {
@@ -133,9 +139,10 @@ fn put(
             text.clone_into(&mut version.edited_document);
             let original = pools.signal.iter().find(|one| one.id == item.doc_id);
             if let (Some(original), true) = (original, version.extra.contains_key("edit_ratio")) {
-                version
-                    .extra
-                    .insert("edit_ratio".to_owned(), json!(EditSize::of(&original.content, text).rounded()));
+                version.extra.insert(
+                    "edit_ratio".to_owned(),
+                    json!(EditSize::of(&original.content, text).rounded()),
+                );
             }
             version.extra.insert(FIELD.to_owned(), json!(mark));
             applied.counterfactuals.push(version);
@@ -176,7 +183,10 @@ mod tests {
         let version = &kept.counterfactuals[0];
         assert_eq!(version.edited_document, text);
         assert_eq!(version.extra["review"], "edited");
-        assert!(version.extra["edit_ratio"].as_f64().unwrap() < 0.2, "measured anew");
+        assert!(
+            version.extra["edit_ratio"].as_f64().unwrap() < 0.2,
+            "measured anew"
+        );
         assert_eq!(
             tally.sub_questions,
             KindTally {
@@ -196,6 +206,10 @@ mod tests {
         assert_eq!((tally.decided(), tally.undecided()), (3, 1));
         let mut tally = Tally::default();
         let kept = apply(&small.question, &small.pools(), decided, false, &mut tally);
-        assert_eq!(kept, Applied::default(), "the edit has no sub-question without it");
+        assert_eq!(
+            kept,
+            Applied::default(),
+            "the edit has no sub-question without it"
+        );
     }
 }

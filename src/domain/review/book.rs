@@ -223,19 +223,35 @@ mod tests {
             act,
         };
         let accept = Change::Verdict(Some(Verdict::Accepted));
-        assert!(book.apply(&at("1", Act::on(&items[0], accept.clone()))).is_some());
-        assert_eq!(book.apply(&at("2", Act::on(&items[0], accept))), None, "said already");
+        assert!(
+            book.apply(&at("1", Act::on(&items[0], accept.clone())))
+                .is_some()
+        );
+        assert_eq!(
+            book.apply(&at("2", Act::on(&items[0], accept))),
+            None,
+            "said already"
+        );
         let out = Verdict::Rejected {
             reason: Reason::Other,
             words: "twice".into(),
         };
-        book.apply(&at("3", Act::on(&items[1], Change::Verdict(Some(out.clone())))));
+        book.apply(&at(
+            "3",
+            Act::on(&items[1], Change::Verdict(Some(out.clone()))),
+        ));
         book.apply(&at("4", Act::on(&items[1], Change::Note("see d2".into()))));
         let second = book.get(&items[1].id).unwrap();
-        assert_eq!((second.first_at.as_str(), second.updated_at.as_str()), ("3", "4"));
+        assert_eq!(
+            (second.first_at.as_str(), second.updated_at.as_str()),
+            ("3", "4")
+        );
         assert_eq!(book.verdict(&items[1].id), Some(&out));
         let moved = book.apply(&at("5", Act::Undo)).unwrap();
-        assert_eq!((moved.item.as_str(), moved.doc_id.as_str()), (items[1].id.as_str(), "d1"));
+        assert_eq!(
+            (moved.item.as_str(), moved.doc_id.as_str()),
+            (items[1].id.as_str(), "d1")
+        );
         assert_eq!(book.get(&items[1].id).unwrap().note, "");
         book.apply(&at("6", Act::Undo));
         book.apply(&at("7", Act::Undo));

@@ -87,7 +87,8 @@ impl Around<'_> {
     fn repeated(&self, item: &Item, question: &str) -> Option<Issue> {
         let mut asked: HashMap<String, &str> = HashMap::new();
         for (other, state) in self.items.iter().zip(self.states) {
-            if other.kind() == ItemKind::SubQuestion && other.at < item.at
+            if other.kind() == ItemKind::SubQuestion
+                && other.at < item.at
                 && let Some(state) = state
             {
                 asked.insert(document_key(state.texts().0), &other.doc_id);
@@ -151,7 +152,8 @@ mod tests {
             reason: Reason::Ambiguous,
             words: String::new(),
         };
-        let rejected = |item: &Item| (item.at == 0 && item.kind() == ItemKind::SubQuestion).then_some(&out);
+        let rejected =
+            |item: &Item| (item.at == 0 && item.kind() == ItemKind::SubQuestion).then_some(&out);
         let found = findings(&small.question, &small.pools(), rejected);
         assert_eq!(kinds(&found, 1), [IssueKind::WithoutSubQuestion]);
         assert_eq!(kinds(&found, 2), [], "asked once now");

@@ -25,7 +25,10 @@ pub fn form_of(item: &Item, content: &Content, truth: Option<&str>) -> String {
         ),
         Content::Edit { planted, text } => {
             let truth = truth.map_or_else(String::new, |truth| {
-                format!("# The true answer, which must not be left in the text: {}\n", one_line(truth))
+                format!(
+                    "# The true answer, which must not be left in the text: {}\n",
+                    one_line(truth)
+                )
             });
             format!(
                 "{head}{truth}# The text stands below the empty line; change as little of it as possible.\n\nplanted: {}\n\n{}\n",
@@ -88,7 +91,10 @@ fn field(lines: &[&str], at: usize, first: usize, name: &str) -> Result<String, 
 fn sub_question(lines: &[&str], first: usize) -> Result<Content, String> {
     let question = field(lines, 0, first, "question")?;
     let answer = field(lines, 1, first, "answer")?;
-    let more = lines.iter().skip(2).position(|line| !line.trim().is_empty());
+    let more = lines
+        .iter()
+        .skip(2)
+        .position(|line| !line.trim().is_empty());
     match more {
         Some(at) => Err(format!(
             "line {}: nothing is expected below the answer; question and answer take a line each",
@@ -124,7 +130,11 @@ mod tests {
     fn a_form_that_is_left_alone_gives_the_same_item() {
         for item in small().items() {
             let form = form_of(&item, &item.content, Some("liver"));
-            assert_eq!(read_form(&item, &form).unwrap(), Some(item.content.clone()), "{form}");
+            assert_eq!(
+                read_form(&item, &form).unwrap(),
+                Some(item.content.clone()),
+                "{form}"
+            );
             assert_eq!(read_form(&item, "").unwrap(), None);
             assert_eq!(read_form(&item, "# only\n\n# comments\n").unwrap(), None);
         }
@@ -134,9 +144,14 @@ mod tests {
     fn mistakes_are_said_with_their_line() {
         let items = small().items();
         let why = |at: usize, text: &str| read_form(&items[at], text).unwrap_err();
-        assert!(why(0, "# x\n\nquestion:  \nanswer: a\n").contains("line 3: nothing stands behind \"question:\""));
+        assert!(
+            why(0, "# x\n\nquestion:  \nanswer: a\n")
+                .contains("line 3: nothing stands behind \"question:\"")
+        );
         assert!(why(0, "question: a?\nanser: b\n").contains("line 2: \"answer: …\" was expected"));
-        assert!(why(0, "question: a?\nanswer: b\n\nmore\n").contains("line 4: nothing is expected"));
+        assert!(
+            why(0, "question: a?\nanswer: b\n\nmore\n").contains("line 4: nothing is expected")
+        );
         assert!(why(1, "planted: a\ntext\n").contains("line 2: an empty line"));
         assert!(why(1, "planted: a\n").contains("text of the document is missing"));
         assert!(why(1, &"x".repeat(LONGEST_FORM + 1)).contains("at most"));
@@ -145,7 +160,11 @@ mod tests {
     #[test]
     fn paragraphs_stay_and_nothing_drives_a_terminal() {
         let items = small().items();
-        let read = read_form(&items[1], "planted: the \u{1b}[31mspleen\n\n one\n\n# two\nthree \n\n").unwrap();
+        let read = read_form(
+            &items[1],
+            "planted: the \u{1b}[31mspleen\n\n one\n\n# two\nthree \n\n",
+        )
+        .unwrap();
         let expected = Content::Edit {
             planted: "the spleen".into(),
             text: "one\n\n# two\nthree".into(),

@@ -361,8 +361,14 @@ pub(in crate::domain::review) mod tests {
             extra: Map::new(),
         };
         let documents = vec![
-            document("d1", "Most of the iron of mammals lies in the liver of the animal, and little is lost on the way."),
-            document("d2", "Hepatocytes keep ferritin for years, while the bone marrow takes what is needed for new cells."),
+            document(
+                "d1",
+                "Most of the iron of mammals lies in the liver of the animal, and little is lost on the way.",
+            ),
+            document(
+                "d2",
+                "Hepatocytes keep ferritin for years, while the bone marrow takes what is needed for new cells.",
+            ),
         ];
         let sub = |doc: &str, question: &str, answer: &str| SubQuestion {
             doc_id: doc.into(),
@@ -381,11 +387,23 @@ pub(in crate::domain::review) mod tests {
             noise: NoisePool::build(vec![("q".into(), documents)]),
             subs: vec![
                 sub("d1", "In which organ do mammals keep most iron?", "liver"),
-                sub("d2", "Which protein do hepatocytes keep for years?", "ferritin"),
+                sub(
+                    "d2",
+                    "Which protein do hepatocytes keep for years?",
+                    "ferritin",
+                ),
             ],
             versions: vec![
-                version("d1", "spleen", "Most of the iron of mammals lies in the spleen of the animal, and little is lost on the way."),
-                version("d2", "albumin", "Hepatocytes keep albumin for years, while the bone marrow takes what is needed for new cells."),
+                version(
+                    "d1",
+                    "spleen",
+                    "Most of the iron of mammals lies in the spleen of the animal, and little is lost on the way.",
+                ),
+                version(
+                    "d2",
+                    "albumin",
+                    "Hepatocytes keep albumin for years, while the bone marrow takes what is needed for new cells.",
+                ),
             ],
         }
     }

@@ -53,13 +53,17 @@ pub fn settle(books: &BTreeMap<Hand, ReviewBook>, only: Option<&str>) -> Settled
             true => settled.disputed.push((*item).to_owned()),
             false => {
                 let verdict = decisions.first().and_then(|one| one.verdict.clone());
-                settled.verdicts.extend(verdict.map(|verdict| ((*item).to_owned(), verdict)));
+                settled
+                    .verdicts
+                    .extend(verdict.map(|verdict| ((*item).to_owned(), verdict)));
             }
         }
     }
     for (item, decision) in decided {
         let verdict = decision.verdict.clone();
-        settled.verdicts.extend(verdict.map(|verdict| (item.to_owned(), verdict)));
+        settled
+            .verdicts
+            .extend(verdict.map(|verdict| (item.to_owned(), verdict)));
     }
     settled
 }

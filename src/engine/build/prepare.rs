@@ -159,8 +159,13 @@ pub fn held(path: &Path) -> Result<Held, BuildError> {
         *slot = report.shift_remove(stage.name()).map(stage_report);
     }
     let manifest = Value::Object(folder.manifest()?);
-    let with = |stage: Stage, key: &str| -> &Value { &manifest["build"]["stages"][stage.name()][key] };
-    let whole = |value: &Value| value.as_u64().and_then(|number| usize::try_from(number).ok());
+    let with =
+        |stage: Stage, key: &str| -> &Value { &manifest["build"]["stages"][stage.name()][key] };
+    let whole = |value: &Value| {
+        value
+            .as_u64()
+            .and_then(|number| usize::try_from(number).ok())
+    };
     let names = with(Stage::Retrieve, "index")["names"].as_array();
     let last = [Stage::Adversarial, Stage::SubQuestions, Stage::Topics]
         .into_iter()
@@ -181,7 +186,9 @@ pub fn held(path: &Path) -> Result<Held, BuildError> {
             .collect(),
         topics: whole(with(Stage::Topics, "topics")),
         per_topic: whole(with(Stage::Retrieve, "per_topic")),
-        repairs: with(last, "repairs").as_u64().and_then(|number| u32::try_from(number).ok()),
+        repairs: with(last, "repairs")
+            .as_u64()
+            .and_then(|number| u32::try_from(number).ok()),
         model_checks: with(last, "model_checks").as_bool(),
     })
 }

@@ -74,20 +74,55 @@ impl Field {
     /// Its name and what is expected in it.
     pub fn words(self) -> (&'static str, &'static str) {
         match self {
-            Field::Stage(Stage::Topics) => ("topics", "a model writes search topics for each question"),
-            Field::Stage(Stage::Retrieve) => ("retrieve", "the topics are searched for in an index, on the web, or both"),
-            Field::Stage(Stage::SubQuestions) => ("sub-questions", "a model writes one for each document, with a short answer from it"),
-            Field::Stage(Stage::Adversarial) => ("adversarial edits", "a model edits each document so that it supports a wrong answer"),
-            Field::Out => ("into", "the folder that is made; one of an earlier build goes on"),
-            Field::Model => ("model", "a name of your configuration, openai:NAME, embedded or embedded:FILE.gguf"),
-            Field::Index => ("index", "index folders with commas between them, for retrieve; empty: none"),
-            Field::Web => ("web", "for retrieve: the address of a SearXNG instance, or google; empty: none"),
+            Field::Stage(Stage::Topics) => {
+                ("topics", "a model writes search topics for each question")
+            }
+            Field::Stage(Stage::Retrieve) => (
+                "retrieve",
+                "the topics are searched for in an index, on the web, or both",
+            ),
+            Field::Stage(Stage::SubQuestions) => (
+                "sub-questions",
+                "a model writes one for each document, with a short answer from it",
+            ),
+            Field::Stage(Stage::Adversarial) => (
+                "adversarial edits",
+                "a model edits each document so that it supports a wrong answer",
+            ),
+            Field::Out => (
+                "into",
+                "the folder that is made; one of an earlier build goes on",
+            ),
+            Field::Model => (
+                "model",
+                "a name of your configuration, openai:NAME, embedded or embedded:FILE.gguf",
+            ),
+            Field::Index => (
+                "index",
+                "index folders with commas between them, for retrieve; empty: none",
+            ),
+            Field::Web => (
+                "web",
+                "for retrieve: the address of a SearXNG instance, or google; empty: none",
+            ),
             Field::Topics => ("topics each", "search topics per question, 1 to 20"),
             Field::PerTopic => ("per topic", "documents of the index per topic, 1 to 100"),
-            Field::Repairs => ("repairs", "how often an item that breaks a rule is asked for again, 0 to 10"),
-            Field::Checks => ("model checks", "have the model check too what rules can't see"),
-            Field::Only => ("questions", "\"all\", or ids with commas between them; the others stay as they are"),
-            Field::Again => ("anew", "ask again for these questions, whatever was answered before"),
+            Field::Repairs => (
+                "repairs",
+                "how often an item that breaks a rule is asked for again, 0 to 10",
+            ),
+            Field::Checks => (
+                "model checks",
+                "have the model check too what rules can't see",
+            ),
+            Field::Only => (
+                "questions",
+                "\"all\", or ids with commas between them; the others stay as they are",
+            ),
+            Field::Again => (
+                "anew",
+                "ask again for these questions, whatever was answered before",
+            ),
         }
     }
 
@@ -234,17 +269,22 @@ impl Form {
     ///
     /// # Errors
     /// One sentence: which field is wrong and what was expected.
-    pub fn request(&self, given: Option<&Arc<Dataset>>, begun: bool) -> Result<BuildRequest, String> {
+    pub fn request(
+        &self,
+        given: Option<&Arc<Dataset>>,
+        begun: bool,
+    ) -> Result<BuildRequest, String> {
         let text = |field: Field| self.text(field).text().trim().to_owned();
         let number = |field: Field, low: usize, high: usize| -> Result<usize, String> {
             let value = text(field);
             let read = value.parse::<usize>().ok();
-            read.filter(|value| (low..=high).contains(value)).ok_or_else(|| {
-                format!(
-                    "{} is \"{value}\"; a whole number from {low} to {high} is expected",
-                    field.words().0
-                )
-            })
+            read.filter(|value| (low..=high).contains(value))
+                .ok_or_else(|| {
+                    format!(
+                        "{} is \"{value}\"; a whole number from {low} to {high} is expected",
+                        field.words().0
+                    )
+                })
         };
         let list = |field: Field| -> Vec<String> {
             let value = text(field);
@@ -272,7 +312,8 @@ impl Form {
         };
         if self.again && only.is_empty() {
             return Err(
-                "\"anew\" needs the questions that are made anew: name them in \"questions\"".to_owned(),
+                "\"anew\" needs the questions that are made anew: name them in \"questions\""
+                    .to_owned(),
             );
         }
         let request = BuildRequest {
@@ -518,11 +559,16 @@ fn rows_of(stage: Stage, report: &StageReport) -> Vec<Row> {
                 reason,
                 count: losses.len(),
             });
-            rows.extend(losses.into_iter().take(LISTED).map(|(question, loss)| Row::Item {
-                stage,
-                question: question.to_owned(),
-                loss: loss.clone(),
-            }));
+            rows.extend(
+                losses
+                    .into_iter()
+                    .take(LISTED)
+                    .map(|(question, loss)| Row::Item {
+                        stage,
+                        question: question.to_owned(),
+                        loss: loss.clone(),
+                    }),
+            );
         }
     }
     rows
@@ -589,13 +635,23 @@ impl BuildState {
     /// Whether items are to be asked for again.
     pub fn has_failures(&self) -> bool {
         let mut rows = self.rows.iter();
-        rows.any(|row| matches!(row, Row::Group { fate: Fate::Failed, .. }))
+        rows.any(|row| {
+            matches!(
+                row,
+                Row::Group {
+                    fate: Fate::Failed,
+                    ..
+                }
+            )
+        })
     }
 
     /// The chosen item: its stage and its question.
     pub fn loss(&self) -> Option<(Stage, &str)> {
         match self.rows.get(self.selected)? {
-            Row::Item { stage, question, .. } => Some((*stage, question)),
+            Row::Item {
+                stage, question, ..
+            } => Some((*stage, question)),
             Row::Group { .. } => None,
         }
     }
@@ -657,8 +713,14 @@ mod tests {
         form.again = true;
         let request = form.request(None, true).unwrap();
         assert_eq!(request.only, ["q1", "q2"]);
-        assert_eq!((request.topics, request.repairs, request.stages.len()), (5, 2, 3));
-        assert!(why(|form| form.put(Field::Topics, "21")).contains("\"21\"; a whole number from 1 to 20"));
+        assert_eq!(
+            (request.topics, request.repairs, request.stages.len()),
+            (5, 2, 3)
+        );
+        assert!(
+            why(|form| form.put(Field::Topics, "21"))
+                .contains("\"21\"; a whole number from 1 to 20")
+        );
         assert!(why(|form| form.put(Field::Out, " ")).contains("which folder"));
         assert!(why(|form| form.again = true).contains("\"anew\" needs"));
         assert!(why(|form| form.stages = [false; 4]).contains("no stage"));

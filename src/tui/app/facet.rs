@@ -308,7 +308,9 @@ impl Facets {
                             format!("misinformation {value}")
                         }
                         FacetKind::Annotated => format!("annotated: {value}"),
-                        FacetKind::Finding if value == CLEAN => "the checks find nothing".to_owned(),
+                        FacetKind::Finding if value == CLEAN => {
+                            "the checks find nothing".to_owned()
+                        }
                         FacetKind::Label => name(value),
                         _ => value.clone(),
                     })

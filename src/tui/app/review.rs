@@ -120,7 +120,9 @@ impl ReviewQueue {
             others.sort_by(|a, b| a.0.cmp(&b.0));
         }
         let in_question = |found: &Found| {
-            let said = others.iter().filter_map(|(_, book)| book.get(&found.item.id));
+            let said = others
+                .iter()
+                .filter_map(|(_, book)| book.get(&found.item.id));
             hand.part == Part::Annotator || disputed(said)
         };
         let items: Vec<ReviewItem> = listing
@@ -158,7 +160,8 @@ impl ReviewQueue {
     /// Applies the facets and puts the undecided first; the chosen item stays chosen where it still passes.
     pub fn narrow(&mut self) {
         let chosen = self.current();
-        let passes = |(at, item): (usize, &ReviewItem)| self.facets.admit(&item.cases).then_some(at);
+        let passes =
+            |(at, item): (usize, &ReviewItem)| self.facets.admit(&item.cases).then_some(at);
         let mut shown: Vec<usize> = self.items.iter().enumerate().filter_map(passes).collect();
         shown.sort_by_key(|at| (self.is_decided(*at), *at));
         self.shown = shown;
@@ -203,14 +206,17 @@ impl ReviewQueue {
     /// What the person decided about an item.
     pub fn decision(&self, item: &ReviewItem) -> Decision {
         let own = self.book.get(&item.found.item.id);
-        own.cloned().unwrap_or_else(|| Decision::blank(&item.found.item))
+        own.cloned()
+            .unwrap_or_else(|| Decision::blank(&item.found.item))
     }
 
     /// What an item says now: as edited, where it was edited.
     pub fn content<'a>(&'a self, item: &'a ReviewItem) -> &'a Content {
         let own = &item.found.item.content;
         let verdict = self.book.verdict(&item.found.item.id);
-        verdict.and_then(|verdict| verdict.content(own)).unwrap_or(own)
+        verdict
+            .and_then(|verdict| verdict.content(own))
+            .unwrap_or(own)
     }
 
     /// Sub-question and true answer of an item's document as they are now; `None` where it has none.
@@ -320,7 +326,8 @@ impl ReviewQueue {
             return;
         };
         let document = self.document(item);
-        let (title, original) = document.map_or(("", ""), |one| (one.title.as_str(), one.content.as_str()));
+        let (title, original) =
+            document.map_or(("", ""), |one| (one.title.as_str(), one.content.as_str()));
         let content = self.content(item);
         let (texts, size) = match content {
             Content::SubQuestion { answer, .. } => {
@@ -350,7 +357,9 @@ impl ReviewQueue {
 fn item_of(question: usize, found: Found, book: &ReviewBook) -> ReviewItem {
     let own = &found.item.content;
     let verdict = book.verdict(&found.item.id);
-    let now = verdict.and_then(|verdict| verdict.content(own)).unwrap_or(own);
+    let now = verdict
+        .and_then(|verdict| verdict.content(own))
+        .unwrap_or(own);
     ReviewItem {
         question,
         id: one_line(&found.item.question_id),
@@ -462,7 +471,10 @@ mod tests {
     fn every_place_of_an_answer_is_marked_once() {
         let text = "Iron, then iron again; ironclad is no iron.";
         let rich = marked(text, "iron", true);
-        assert_eq!(rich.text(), "»Iron«, then »iron« again; ironclad is no »iron«.");
+        assert_eq!(
+            rich.text(),
+            "»Iron«, then »iron« again; ironclad is no »iron«."
+        );
         assert_eq!(marked(text, "zinc", true).text(), text);
         let twice = marked("a b a b a", "a b a", true);
         assert_eq!(twice.text(), "»a b a« b a");

@@ -113,10 +113,7 @@ impl Task for ReviewTask {
     }
 }
 
-fn reviews<'a>(
-    slot: &'a mut Option<Reviews>,
-    store: Option<&Path>,
-) -> Result<&'a Reviews, String> {
+fn reviews<'a>(slot: &'a mut Option<Reviews>, store: Option<&Path>) -> Result<&'a Reviews, String> {
     let store = store.ok_or("this session stores nothing, so nothing can be reviewed")?;
     open_once(slot, || in_words(Reviews::open(&beside(store))))
 }

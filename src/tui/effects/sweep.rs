@@ -163,11 +163,7 @@ fn next(planner: &Mutex<Planner>) -> Option<(Ticket, Arc<Dataset>, SweepRequest)
 }
 
 /// The model of this name: the explorer's own, or another that stays open until the next.
-pub(super) fn open(
-    job: &Job,
-    models: &Models,
-    name: &str,
-) -> Result<Arc<dyn ChatModel>, String> {
+pub(super) fn open(job: &Job, models: &Models, name: &str) -> Result<Arc<dyn ChatModel>, String> {
     let setup = &job.setup;
     if name == setup.model.name {
         return job.model().map_err(|error| error.to_string());

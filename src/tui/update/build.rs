@@ -74,9 +74,9 @@ pub(super) fn on_looked(
         return Vec::new();
     }
     // The open dataset is no build's folder: a build of it goes beside it.
-    let own = app.data().filter(|dataset| {
-        app.build.looked_at.as_ref() == Some(&dataset.path)
-    });
+    let own = app
+        .data()
+        .filter(|dataset| app.build.looked_at.as_ref() == Some(&dataset.path));
     if let (true, Some(dataset)) = (foreign, own.cloned()) {
         app.build.form.put(Field::Out, &folder_beside(&dataset));
         return look(app);
@@ -296,7 +296,12 @@ fn begin(app: &mut App, request: BuildRequest) -> Vec<Effect> {
 }
 
 fn stop(app: &mut App) -> Vec<Effect> {
-    let Some(running) = app.build.running.as_mut().filter(|running| running.is_active()) else {
+    let Some(running) = app
+        .build
+        .running
+        .as_mut()
+        .filter(|running| running.is_active())
+    else {
         app.say("no build is running");
         return Vec::new();
     };
@@ -312,7 +317,13 @@ fn retry(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     }
     let asked = count(questions.len(), "question");
-    special(app, stages, questions, false, &format!("asking again for {asked}"))
+    special(
+        app,
+        stages,
+        questions,
+        false,
+        &format!("asking again for {asked}"),
+    )
 }
 
 /// Makes the chosen question of the stage anew.
@@ -372,7 +383,10 @@ pub(super) fn on_event(app: &mut App, ticket: Ticket, event: BuildEvent) -> Vec<
             if running.phase == Phase::Opening {
                 running.phase = Phase::Running;
             }
-            if running.progress.is_none_or(|before| before.stage != at.stage) {
+            if running
+                .progress
+                .is_none_or(|before| before.stage != at.stage)
+            {
                 running.rate = Rate::default();
             }
             running.rate.note(at.elapsed, at.done);

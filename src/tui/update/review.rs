@@ -4,9 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::domain::annotation::Part;
 use crate::domain::build::Level;
-use crate::domain::review::{
-    Act, Change, Event, ItemKind, Reason, Verdict, form_of, read_form,
-};
+use crate::domain::review::{Act, Change, Event, ItemKind, Reason, Verdict, form_of, read_form};
 use crate::domain::text::{count, short};
 use crate::tui::app::input::Input;
 use crate::tui::app::review::{ReviewParts, ReviewQueue, StandAt, worst};
@@ -137,7 +135,12 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
     }
     match command {
         Command::Open => {
-            if app.review.queue.as_ref().is_some_and(|queue| queue.item().is_some()) {
+            if app
+                .review
+                .queue
+                .as_ref()
+                .is_some_and(|queue| queue.item().is_some())
+            {
                 open(app);
             }
         }
@@ -470,7 +473,10 @@ fn rejected(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     }
     app.overlay = None;
-    let effects = change(app, Change::Verdict(Some(Verdict::Rejected { reason, words })));
+    let effects = change(
+        app,
+        Change::Verdict(Some(Verdict::Rejected { reason, words })),
+    );
     next_undecided(app);
     effects
 }

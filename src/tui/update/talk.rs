@@ -209,7 +209,11 @@ fn aim(app: &mut App, step: &Step) {
     match step.curves.paper.as_deref() {
         Some(NO_PAPER) => curves.paper = None,
         Some(name) => {
-            curves.paper = figures.paper.models().iter().position(|model| *model == name);
+            curves.paper = figures
+                .paper
+                .models()
+                .iter()
+                .position(|model| *model == name);
         }
         None => {}
     }

@@ -134,7 +134,16 @@ fn draw_plan(app: &App, buffer: &mut Buffer) {
         }
         _ => Vec::new(),
     };
-    panel(app, plan_area, buffer, false, left, right, &flow, app.build.scroll);
+    panel(
+        app,
+        plan_area,
+        buffer,
+        false,
+        left,
+        right,
+        &flow,
+        app.build.scroll,
+    );
 }
 
 fn form(app: &App, area: Rect, buffer: &mut Buffer) {
@@ -258,7 +267,9 @@ fn planned(app: &App, found: &BuildPlan, flow: &mut Flow) {
         None => "no prices are configured".to_owned(),
     };
     fact(app, flow, "cost", &cost, Tone::Strong);
-    let time = sum.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let time = sum
+        .seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let time = match time {
         Some(time) => format!("about {}", duration(time)),
         None => "unknown before the first calls of this model".to_owned(),
@@ -344,11 +355,16 @@ fn stage_line(app: &App, stage: Stage, name: usize, narrow: bool, flow: &mut Flo
         return flow.line(Line::from(vec![
             span(theme, fit(stage.words(), name), Tone::Strong),
             span(theme, format!("[{}", "=".repeat(filled)), Tone::Key),
-            span(theme, format!("{}]", " ".repeat(room - filled)), Tone::Faint),
+            span(
+                theme,
+                format!("{}]", " ".repeat(room - filled)),
+                Tone::Faint,
+            ),
             span(theme, format!(" {} of {}", at.done, at.total), Tone::Strong),
         ]));
     }
-    let fresh = running.and_then(|running| running.ended.iter().rev().find(|end| end.stage == stage));
+    let fresh =
+        running.and_then(|running| running.ended.iter().rev().find(|end| end.stage == stage));
     let mark = if fresh.is_some() { "✓ " } else { "  " };
     let mut spans = vec![
         span(theme, mark, Tone::Good),
@@ -384,10 +400,13 @@ fn standing(app: &App, running: &Running, flow: &mut Flow) {
     let say = |flow: &mut Flow, text: &str, tone| flow.say(&app.wraps, text, tone);
     if let Some(at) = running.progress.filter(|_| running.is_active()) {
         let tally = &at.tally;
-        let rate = running.rate.per_second().map_or_else(|| "-".to_owned(), per_time);
-        let left = running
-            .left()
-            .map_or_else(String::new, |left| format!(", about {} left", duration(left)));
+        let rate = running
+            .rate
+            .per_second()
+            .map_or_else(|| "-".to_owned(), per_time);
+        let left = running.left().map_or_else(String::new, |left| {
+            format!(", about {} left", duration(left))
+        });
         let failed = match tally.failed {
             0 => String::new(),
             failed => format!(", {failed} without a reply"),
@@ -401,7 +420,11 @@ fn standing(app: &App, running: &Running, flow: &mut Flow) {
         say(flow, &text, Tone::Text);
     }
     match &running.phase {
-        Phase::Opening => say(flow, "Opening the model, the index and the ledger …", Tone::Text),
+        Phase::Opening => say(
+            flow,
+            "Opening the model, the index and the ledger …",
+            Tone::Text,
+        ),
         Phase::Running => {
             let text = format!(
                 "{} stops it; the rest of the explorer can be used meanwhile.",
@@ -439,14 +462,23 @@ fn standing(app: &App, running: &Running, flow: &mut Flow) {
 fn losses(app: &App, area: Rect, buffer: &mut Buffer) {
     let theme = &app.theme;
     let build = &app.build;
-    let left = vec![span(theme, "What is missing or flawed, and why", Tone::Title)];
+    let left = vec![span(
+        theme,
+        "What is missing or flawed, and why",
+        Tone::Title,
+    )];
     frame(app, area, buffer, true, left, Vec::new());
     let inner = inside(area);
     if build.rows.is_empty() {
         let mut flow = Flow::new(inner.width);
-        let any = Stage::ALL.iter().any(|stage| build.report(*stage).is_some());
+        let any = Stage::ALL
+            .iter()
+            .any(|stage| build.report(*stage).is_some());
         let (text, tone) = match any {
-            true => ("Nothing: every item was made and keeps the rules.", Tone::Good),
+            true => (
+                "Nothing: every item was made and keeps the rules.",
+                Tone::Good,
+            ),
             false => ("No stage has been through yet.", Tone::Faint),
         };
         flow.say(&app.wraps, text, tone);
@@ -462,7 +494,11 @@ fn losses(app: &App, area: Rect, buffer: &mut Buffer) {
                 reason,
                 count,
             } => Line::from(vec![
-                span(theme, format!("{} {}: ", stage.words(), fate.words()), Tone::Warning),
+                span(
+                    theme,
+                    format!("{} {}: ", stage.words(), fate.words()),
+                    Tone::Warning,
+                ),
                 span(theme, format!("{count} × "), Tone::Strong),
                 span(theme, one_line(reason), Tone::Text),
             ]),

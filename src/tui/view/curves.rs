@@ -5,9 +5,9 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use crate::domain::report::{Cell, Panel, Row};
-use crate::tui::app::{App, Screen};
 use crate::tui::app::curves::{Curves, Figures};
 use crate::tui::app::loaded::Loaded;
+use crate::tui::app::{App, Screen};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::chrome::{frame, inside, panel, span};

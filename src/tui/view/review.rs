@@ -52,7 +52,12 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
         "Sub-questions and adversarial edits",
         Tone::Title,
     )];
-    if let Some(queue) = app.review.queue.as_ref().filter(|one| !one.facets.is_empty()) {
+    if let Some(queue) = app
+        .review
+        .queue
+        .as_ref()
+        .filter(|one| !one.facets.is_empty())
+    {
         let words = one_line(&queue.facets.words(str::to_owned));
         left.push(span(theme, format!("  only: {words}"), Tone::Match));
     }
@@ -112,7 +117,12 @@ fn empty(app: &App, buffer: &mut Buffer) {
             key(Command::Review)
         );
         flow.say(&app.wraps, &text, Tone::Faint);
-    } else if app.review.queue.as_ref().is_some_and(|queue| !queue.items.is_empty()) {
+    } else if app
+        .review
+        .queue
+        .as_ref()
+        .is_some_and(|queue| !queue.items.is_empty())
+    {
         let text = format!(
             "No item is like that. {} changes what the queue is narrowed to.",
             key(Command::Facets)
@@ -198,12 +208,7 @@ fn level_mark(level: Option<Level>) -> (&'static str, Tone) {
     }
 }
 
-fn line_of(
-    app: &App,
-    queue: &ReviewQueue,
-    item: &ReviewItem,
-    columns: &Columns,
-) -> Line<'static> {
+fn line_of(app: &App, queue: &ReviewQueue, item: &ReviewItem, columns: &Columns) -> Line<'static> {
     let theme = &app.theme;
     let decision = queue.book.get(&item.found.item.id);
     let verdict = decision.and_then(|decision| decision.verdict.as_ref());
@@ -214,7 +219,11 @@ fn line_of(
         (ItemKind::SubQuestion, _) => "sub-question",
         (ItemKind::Edit, _) => "edit",
     };
-    let finding = item.found.issues.iter().min_by_key(|issue| issue.kind.level());
+    let finding = item
+        .found
+        .issues
+        .iter()
+        .min_by_key(|issue| issue.kind.level());
     let finding = finding.map_or("", |issue| issue.kind.single());
     let note = decision.is_some_and(|decision| !decision.note.is_empty());
     let text = match note {
@@ -233,4 +242,3 @@ fn line_of(
         span(theme, fit(finding, room), level_tone),
     ])
 }
-

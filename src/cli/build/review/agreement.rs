@@ -56,7 +56,9 @@ fn name(kind: Option<ItemKind>) -> &'static str {
 fn undefined(found: Option<Agreement>) -> Option<&'static str> {
     match found {
         None => Some("no item was decided by all"),
-        Some(Agreement { kappa: None, .. }) => Some("everybody gave one and the same verdict throughout"),
+        Some(Agreement { kappa: None, .. }) => {
+            Some("everybody gave one and the same verdict throughout")
+        }
         Some(_) => None,
     }
 }
@@ -80,7 +82,8 @@ fn object(dataset: &str, agreed: &Agreed, adjudicated: usize) -> Value {
                 .iter()
                 .zip(&one.given)
                 .map(|(name, [accepted, edited, rejected])| {
-                    let counts = json!({"accepted": accepted, "edited": edited, "rejected": rejected});
+                    let counts =
+                        json!({"accepted": accepted, "edited": edited, "rejected": rejected});
                     (name.clone(), counts)
                 })
                 .collect();

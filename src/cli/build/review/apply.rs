@@ -37,7 +37,11 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, environment: &Environment) -> Result<(), Failure> {
     let (dataset, shelf) = reviewed(&args.set, environment)?;
-    let own = args.set.dataset.as_deref().and_then(|path| path.canonicalize().ok());
+    let own = args
+        .set
+        .dataset
+        .as_deref()
+        .and_then(|path| path.canonicalize().ok());
     if own.is_some() && own == args.out.canonicalize().ok() {
         return Err(Failure::Usage(
             "--out is the dataset itself, which would be lost; name another folder".to_owned(),
@@ -84,11 +88,16 @@ pub(super) fn run(args: &Args, environment: &Environment) -> Result<(), Failure>
         other => Failure::failed(other),
     })?;
     // Of the items that are there: decisions on others say nothing about this dataset.
-    let known: std::collections::HashSet<String> = crate::engine::review::listing(&dataset, |_| None)
-        .into_iter()
-        .map(|(_, found)| found.item.id)
-        .collect();
-    let disputed = settled.disputed.iter().filter(|item| known.contains(*item)).count();
+    let known: std::collections::HashSet<String> =
+        crate::engine::review::listing(&dataset, |_| None)
+            .into_iter()
+            .map(|(_, found)| found.item.id)
+            .collect();
+    let disputed = settled
+        .disputed
+        .iter()
+        .filter(|item| known.contains(*item))
+        .count();
     if args.json {
         return say_json(&json!({
             "out": args.out, "counts": counts, "sub_questions": tally.sub_questions, "edits": tally.edits,
@@ -103,7 +112,10 @@ pub(super) fn run(args: &Args, environment: &Environment) -> Result<(), Failure>
             true => "left out",
             false => "kept as they are; --decided-only leaves them out",
         };
-        note(&format!("{} undecided, {what}", count(tally.undecided(), "item")));
+        note(&format!(
+            "{} undecided, {what}",
+            count(tally.undecided(), "item")
+        ));
     }
     if disputed > 0 {
         note(&format!(

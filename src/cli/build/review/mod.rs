@@ -97,7 +97,11 @@ fn reviewed(set: &Set, environment: &Environment) -> Result<(Dataset, ReviewShel
     let nothing = || nothing_yet(set.dataset.as_deref(), &dataset.name);
     let reviews = open(environment)?.ok_or_else(nothing)?;
     let shelf = shelf(&reviews, &dataset.name)?;
-    match shelf.books.values().all(|book| book.decisions().next().is_none()) {
+    match shelf
+        .books
+        .values()
+        .all(|book| book.decisions().next().is_none())
+    {
         true => Err(nothing()),
         false => Ok((dataset, shelf)),
     }

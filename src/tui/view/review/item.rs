@@ -72,7 +72,11 @@ pub(in crate::tui::view) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
     let theme = &app.theme;
     let [left, right] = areas(app);
     let focus = app.review.focus;
-    let open = app.review.queue.as_ref().and_then(|queue| queue.open.as_ref());
+    let open = app
+        .review
+        .queue
+        .as_ref()
+        .and_then(|queue| queue.open.as_ref());
     let mut name = vec![span(theme, "Document", Tone::Title)];
     let mut shown = Vec::new();
     if open.is_some_and(|open| open.size.is_some()) {
@@ -81,10 +85,21 @@ pub(in crate::tui::view) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
         shown.push(span(theme, text, Tone::Faint));
     }
     let flow = document(app, inside(left).width);
-    panel(app, left, buffer, focus == 0, name, shown, &flow, app.review.scroll[0]);
+    panel(
+        app,
+        left,
+        buffer,
+        focus == 0,
+        name,
+        shown,
+        &flow,
+        app.review.scroll[0],
+    );
     let flow = facts(app, inside(right).width);
     let queue = app.review.queue.as_ref();
-    let kind = queue.and_then(|queue| queue.item()).map(|item| item.found.item.kind());
+    let kind = queue
+        .and_then(|queue| queue.item())
+        .map(|item| item.found.item.kind());
     let name = match kind {
         Some(ItemKind::Edit) => "Adversarial edit",
         _ => "Sub-question",
@@ -95,7 +110,16 @@ pub(in crate::tui::view) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
         true => note_row(app, inside(right).width).saturating_sub(usize::from(right.height) / 2),
         false => app.review.scroll[1],
     };
-    panel(app, right, buffer, focus == 1, name, state(app), &flow, scroll);
+    panel(
+        app,
+        right,
+        buffer,
+        focus == 1,
+        name,
+        state(app),
+        &flow,
+        scroll,
+    );
 }
 
 fn title(app: &App, area: Rect, buffer: &mut Buffer) {
@@ -126,7 +150,9 @@ fn state(app: &App) -> Vec<ratatui::text::Span<'static>> {
     let Some(queue) = &app.review.queue else {
         return Vec::new();
     };
-    let verdict = queue.item().and_then(|item| queue.book.verdict(&item.found.item.id));
+    let verdict = queue
+        .item()
+        .and_then(|item| queue.book.verdict(&item.found.item.id));
     let (mark, tone) = verdict_mark(verdict);
     let word = match (queue.pending, verdict) {
         (0, None) => "undecided".to_owned(),
@@ -267,9 +293,10 @@ fn decided(
             Tone::Faint,
         ),
         Some(Verdict::Accepted) => ("✓ accepted as it is".to_owned(), Tone::Good),
-        Some(Verdict::Edited(_)) => {
-            ("± edited: what stands here is yours".to_owned(), Tone::Changed)
-        }
+        Some(Verdict::Edited(_)) => (
+            "± edited: what stands here is yours".to_owned(),
+            Tone::Changed,
+        ),
         Some(Verdict::Rejected { reason, words }) => {
             let words = match words.is_empty() {
                 true => String::new(),
@@ -306,7 +333,11 @@ fn decided(
 
 fn note(app: &App, decision: &Decision, flow: &mut Flow) {
     if let Some(input) = &app.review.note {
-        let line = span(&app.theme, "note (enter keeps it, esc does not):", Tone::Key);
+        let line = span(
+            &app.theme,
+            "note (enter keeps it, esc does not):",
+            Tone::Key,
+        );
         flow.line(Line::from(line));
         let (before, after) = input.halves();
         let pieces = [
