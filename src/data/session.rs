@@ -88,7 +88,13 @@ pub struct QueuePlace {
 
 /// The file for a dataset: of its folder's name, and a hash of `place`, which tells folders of one name apart.
 pub fn file(state: &Path, name: &str, place: &str) -> PathBuf {
-    let kept = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let kept = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '-' {
+            c
+        } else {
+            '_'
+        }
+    };
     let name: String = name.chars().take(32).map(kept).collect();
     let hash = hex(&Sha256::digest(place.as_bytes())[..8]);
     state.join("sessions").join(format!("{name}-{hash}.json"))
@@ -211,12 +217,18 @@ mod tests {
             (b"[]", "it is damaged"),
             (b"{}", "it has no version"),
             (b"{\"version\": 1, \"filter\": 7}", "it is damaged"),
-            (b"{\"version\": 9, \"filter\": 7}", "a newer medrgb wrote it (form 9"),
+            (
+                b"{\"version\": 9, \"filter\": 7}",
+                "a newer medrgb wrote it (form 9",
+            ),
             (b"\xff\xfe", "valid UTF-8"),
         ] {
             let why = why(text);
             assert!(why.contains(expected), "{why}");
-            assert!(why.contains("s.json") && why.ends_with("starting afresh"), "{why}");
+            assert!(
+                why.contains("s.json") && why.ends_with("starting afresh"),
+                "{why}"
+            );
         }
         let huge = vec![b' '; (LARGEST + 9) as usize];
         assert!(why(&huge).contains("larger than"));

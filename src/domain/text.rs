@@ -88,14 +88,18 @@ fn skip_control_sequence(rest: &mut Peekable<Chars<'_>>, needs_parameter: bool) 
 fn skip_string(rest: &mut Peekable<Chars<'_>>) {
     let mut ahead = rest.clone();
     for _ in 0..LONGEST_SEQUENCE {
+        let before = ahead.clone();
         match ahead.next() {
             Some('\u{7}' | '\u{9c}') => {
                 *rest = ahead;
                 return;
             }
+            // Without its backslash an ESC breaks the string off and begins a sequence of its own.
             Some('\u{1b}') => {
-                ahead.next_if_eq(&'\\');
-                *rest = ahead;
+                *rest = match ahead.next_if_eq(&'\\') {
+                    Some(_) => ahead,
+                    None => before,
+                };
                 return;
             }
             Some(_) => {}
@@ -257,6 +261,7 @@ mod tests {
         );
         assert_eq!(clean("\u{1b}]0;title\u{7}x\u{9b}2Jy"), "xy");
         assert_eq!(clean("\u{1b}]8;;http://x\u{1b}\\link"), "link");
+        assert_eq!(clean("\u{1b}]0;a\u{1b}]0;b\u{7}c\u{1b}P\u{1b}[31md"), "cd");
         assert_eq!(clean("\u{1b}(Ba\u{1b}cb\u{1b}"), "ab");
         assert_eq!(clean("é e\u{301} 中 \u{3b1}"), "é e\u{301} 中 \u{3b1}");
     }

@@ -128,7 +128,13 @@ impl Choice {
     #[cfg(unix)]
     fn command(&self, file: &Path) -> Command {
         let mut command = Command::new("sh");
-        let script = format!("{} \"$@\"", self.command);
+        // The program itself, not a shell that waits for it, hears what the loop sends; a command of several parts
+        // can't take the shell's place.
+        let first = self.command.split_whitespace().next().unwrap_or_default();
+        let parts =
+            self.command.contains([';', '|', '&', '(', '{', '<', '>']) || first.contains('=');
+        let exec = if parts { "" } else { "exec " };
+        let script = format!("{exec}{} \"$@\"", self.command);
         command.arg("-c").arg(script).arg("medrgb").arg(file);
         command
     }
@@ -307,7 +313,7 @@ fn private(text: &str, name: &str) -> io::Result<(TempDir, PathBuf)> {
     let mut builder = tempfile::Builder::new();
     builder.prefix("medrgb-");
     #[cfg(unix)]
-    let only_us = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    let only_us = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o700);
     #[cfg(unix)]
     builder.permissions(only_us);
     let folder = builder.tempdir()?;
@@ -532,7 +538,7 @@ mod tests {
             why("false"),
             "\"false\" (EDITOR) ended with status 1; nothing was changed"
         );
-        let missing = why("no-such-editor-here 2>/dev/null --wait");
+        let missing = why("no-such-editor-here --wait");
         assert!(missing.contains("can't be run here"), "{missing}");
         let killed = why("f() { kill -9 $$; }; f");
         assert!(killed.contains("was ended by signal 9"), "{killed}");

@@ -91,7 +91,7 @@ fn reply(dataset: &Dataset, question: usize, seed: u64, fooled: bool) -> ReplyRe
 }
 
 /// The run "night": every question fooled under as many seeds as make at least `fooled`, and right once.
-fn night(folder: &Path, dataset: &Dataset, fooled: usize) -> (Store, Vec<ReplyRecord>) {
+pub(crate) fn night(folder: &Path, dataset: &Dataset, fooled: usize) -> (Store, Vec<ReplyRecord>) {
     let store = Store::open(&folder.join(FILE_NAME)).unwrap();
     let questions = dataset.questions.len().min(4);
     for number in 0..fooled {
@@ -482,8 +482,8 @@ fn ten_labels_survive_a_kill_and_the_work_goes_on() {
 }
 
 /// The explorer without a terminal, with a real store: effects on files are done at once.
-struct Desk {
-    stage: Stage,
+pub(crate) struct Desk {
+    pub(crate) stage: Stage,
     store: Store,
     annotations: Annotations,
     _folder: tempfile::TempDir,
@@ -491,11 +491,25 @@ struct Desk {
 
 impl Desk {
     fn new(size: (u16, u16), depth: ColorDepth) -> Desk {
+        Desk::of(Stage::open(size, depth), &fixture(), "ana", "")
+    }
+
+    /// The run "night" on this dataset; everything said of its replies has this note.
+    pub(crate) fn of(mut stage: Stage, dataset: &Dataset, annotator: &str, note: &str) -> Desk {
         let folder = tempfile::tempdir().unwrap();
-        let (store, _) = night(folder.path(), &fixture(), 6);
+        let (store, records) = night(folder.path(), dataset, 6);
         let annotations = Annotations::open(&folder.path().join(ANNOTATIONS)).unwrap();
-        let mut stage = Stage::open(size, depth);
-        stage.app.annotate.annotator = "ana".into();
+        if !note.is_empty() {
+            let labels = ["misinformation_adopted", "other"];
+            say(
+                &annotations,
+                &hand(annotator, Part::Annotator),
+                &records[0],
+                &labels,
+                note,
+            );
+        }
+        stage.app.annotate.annotator = annotator.into();
         Desk {
             stage,
             store,
@@ -504,7 +518,7 @@ impl Desk {
         }
     }
 
-    fn keys(&mut self, names: &str) {
+    pub(crate) fn keys(&mut self, names: &str) {
         for name in names.split(' ') {
             let effects = self.stage.keys(name);
             self.perform(effects);
@@ -997,7 +1011,11 @@ fn a_note_is_written_in_an_editor_over_several_lines() {
     let folder = home.path().join("data/medrgb");
     night(&folder, &Dataset::sample().unwrap(), 4);
     let editor = home.path().join("edit");
-    std::fs::write(&editor, "#!/bin/sh\nprintf 'first line\\nsecond \\033[31mline\\n' >\"$1\"\n").unwrap();
+    std::fs::write(
+        &editor,
+        "#!/bin/sh\nprintf 'first line\\nsecond \\033[31mline\\n' >\"$1\"\n",
+    )
+    .unwrap();
     std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
     let variables = [("VISUAL", editor.to_str().unwrap())];
     let arguments = ["--annotator", "ana"];
@@ -1019,7 +1037,10 @@ fn a_note_is_written_in_an_editor_over_several_lines() {
     let annotations = Annotations::open(&folder.join(ANNOTATIONS)).unwrap();
     let shelf = annotations.of_run("night").unwrap();
     let book = &shelf.books[&hand("ana", Part::Annotator)];
-    let records = Store::open(&folder.join(FILE_NAME)).unwrap().replies_of_run("night").unwrap();
+    let records = Store::open(&folder.join(FILE_NAME))
+        .unwrap()
+        .replies_of_run("night")
+        .unwrap();
     let note = &book.get(&reply_id(&records[0])).unwrap().note;
     assert_eq!(note, "first line\nsecond line");
 }

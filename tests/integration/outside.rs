@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use medrgb::domain::annotation::Part;
+use medrgb::tui::app::instance::Panel;
 use medrgb::tui::editor::{Program, Purpose};
 use medrgb::tui::effects::Effect;
 use medrgb::tui::message::Message;
@@ -27,25 +28,49 @@ fn copied(effects: &[Effect]) -> Option<String> {
 fn pieces_of_an_instance_are_copied_by_two_keys() {
     let mut stage = Stage::open((120, 40), ColorDepth::True);
     stage.keys("enter s s [");
-    answered(&mut stage, "{\"main\": {\"answer_choice\": \"A\"}} \u{1b}[31mred");
+    answered(
+        &mut stage,
+        "{\"main\": {\"answer_choice\": \"A\"}} \u{1b}[31mred",
+    );
     let mut take = |keys: &str| copied(&stage.keys(keys)).unwrap_or_default();
     let document = take("y d");
-    assert!(document.starts_with("Trial ") && document.contains("placebo"), "{document}");
+    assert!(
+        document.starts_with("Trial ") && document.contains("placebo"),
+        "{document}"
+    );
     let question = take("y q");
-    assert!(question.contains("\nB  no\n") && question.contains("right: A"), "{question}");
+    assert!(
+        question.contains("\nB  no\n") && question.contains("right: A"),
+        "{question}"
+    );
     assert!(take("y p").contains("Does zinc shorten"));
     assert_eq!(take("y r"), "{\"main\": {\"answer_choice\": \"A\"}} red");
     let all = take("y D");
-    assert!(all.contains("DOC_1  ") && all.contains("\n\nDOC_2  "), "{all}");
+    assert!(
+        all.contains("DOC_1  ") && all.contains("\n\nDOC_2  "),
+        "{all}"
+    );
     let command = take("y c");
-    assert!(command.starts_with("medrgb compose --dataset "), "{command}");
-    assert!(command.ends_with("--question q1 --scenario robustness --docs 5 --p 40"), "{command}");
+    assert!(
+        command.starts_with("medrgb compose --dataset "),
+        "{command}"
+    );
+    assert!(
+        command.ends_with("--question q1 --scenario robustness --docs 5 --p 40"),
+        "{command}"
+    );
     assert!(take("y a").ends_with("--p 40 --model embedded"));
     // The same key twice takes what is focused.
-    assert_eq!(take("y y"), document);
-    stage.keys("tab y x");
+    stage.app.instance.as_mut().unwrap().focus = Panel::Signal;
+    assert_eq!(copied(&stage.keys("y y")), Some(document));
+    stage.app.instance.as_mut().unwrap().focus = Panel::Adversarial;
+    let change = copied(&stage.keys("y x")).unwrap();
+    assert!(change.contains("[-") && change.contains("{+"), "{change}");
     let screen = stage.screen();
-    assert!(screen.contains("copied what was changed in DOC_"), "{screen}");
+    assert!(
+        screen.contains("copied what was changed in DOC_"),
+        "{screen}"
+    );
     assert!(screen.contains("the terminal decides"), "{screen}");
     // What is hidden on screen is not copied.
     let hidden = copied(&stage.keys("g y q")).unwrap();
@@ -57,7 +82,7 @@ fn a_copied_command_makes_the_shown_context() {
     let mut stage = Stage::new((120, 40), ColorDepth::True);
     let sample = medrgb::data::dataset::Dataset::sample().unwrap();
     stage.send(Message::Dataset(Ok(std::sync::Arc::new(sample))));
-    stage.keys("enter s s [ R m n n o");
+    stage.keys("enter s s [ R m n n");
     let command = copied(&stage.keys("y c")).unwrap();
     let words: Vec<&str> = command.split(' ').skip(1).collect();
     let home = tempfile::tempdir().unwrap();
@@ -67,12 +92,19 @@ fn a_copied_command_makes_the_shown_context() {
         .env("MEDRGB_HOME", home.path())
         .output()
         .unwrap();
-    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{command}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let made: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let context = stage.app.instance.as_ref().unwrap().context().unwrap();
     let shown = serde_json::to_value(context).unwrap();
     assert_eq!(made["documents"], shown["documents"], "{command}");
-    assert_eq!((&made["seed"], &made["mode"]), (&shown["seed"], &shown["mode"]));
+    assert_eq!(
+        (&made["seed"], &made["mode"]),
+        (&shown["seed"], &shown["mode"])
+    );
 }
 
 #[test]
@@ -82,12 +114,18 @@ fn too_much_is_not_copied_and_the_way_on_is_said() {
     answered(&mut stage, &"x".repeat(60_000));
     assert_eq!(copied(&stage.keys("y r")), None);
     let screen = stage.screen();
-    assert!(screen.contains("60.0 kB") && screen.contains("V opens it"), "{screen}");
+    assert!(
+        screen.contains("60.0 kB") && screen.contains("V opens it"),
+        "{screen}"
+    );
     let effects = stage.keys("V r");
     let [Effect::OpenOutside(outside)] = &effects[..] else {
         panic!("{effects:?}");
     };
-    assert_eq!((outside.program, outside.text.len()), (Program::Pager, 60_000));
+    assert_eq!(
+        (outside.program, outside.text.len()),
+        (Program::Pager, 60_000)
+    );
 }
 
 #[test]
@@ -122,7 +160,10 @@ fn a_failing_editor_is_one_sentence_and_changes_nothing() {
         reply: "r".into(),
     };
     let result = Err("\"vi\" (EDITOR) ended with status 1; nothing was changed".into());
-    let effects = stage.send(Message::CameBack { purpose: purpose.clone(), result });
+    let effects = stage.send(Message::CameBack {
+        purpose: purpose.clone(),
+        result,
+    });
     assert!(effects.is_empty());
     assert!(stage.screen().contains("ended with status 1"));
     let result = Ok(Some("a note".into()));
@@ -145,8 +186,15 @@ fn with(variables: &[(&str, &str)]) -> Session {
     let temporary = home.path().join("tmp");
     std::fs::create_dir(&temporary).unwrap();
     let mut all = vec![("TMPDIR", temporary.to_str().unwrap().to_owned())];
-    all.extend(variables.iter().map(|(name, value)| (*name, (*value).to_owned())));
-    let all: Vec<(&str, &str)> = all.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    all.extend(
+        variables
+            .iter()
+            .map(|(name, value)| (*name, (*value).to_owned())),
+    );
+    let all: Vec<(&str, &str)> = all
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
     Session::start_with(home, "xterm-256color", (100, 30), &[], &all)
 }
 
@@ -168,7 +216,10 @@ fn a_pager_gets_the_terminal_and_gives_it_back() {
     session.press("q");
     session.wait_for("READY");
     let text = session.text();
-    assert!(text.contains(" icanon") && !text.contains("-icanon"), "cooked: {text}");
+    assert!(
+        text.contains(" icanon") && !text.contains("-icanon"),
+        "cooked: {text}"
+    );
     assert!(text.contains("-rw-------"), "{text}");
     assert!(text.contains("told: --wait"), "{text}");
     assert!(!text.contains("Sufficiency"), "the other screen: {text}");
@@ -179,7 +230,12 @@ fn a_pager_gets_the_terminal_and_gives_it_back() {
     session.wait_for("Sufficiency");
     session.press("[");
     session.wait_for("p 40 %");
-    assert_eq!(std::fs::read_dir(session.home_folder().join("tmp")).unwrap().count(), 0);
+    assert_eq!(
+        std::fs::read_dir(session.home_folder().join("tmp"))
+            .unwrap()
+            .count(),
+        0
+    );
     session.press("\x03");
     assert!(session.wait_for_end().success());
     session.check_restored();
@@ -209,7 +265,11 @@ fn a_quick_pager_stays_to_be_read_and_a_missing_one_is_said() {
 #[test]
 fn a_stopped_pager_stops_the_program_and_both_go_on() {
     let tools = tempfile::tempdir().unwrap();
-    let pager = script(tools.path(), "page", "echo READY; kill -STOP $$; echo AGAIN; read line");
+    let pager = script(
+        tools.path(),
+        "page",
+        "echo READY; kill -STOP $$; echo AGAIN; read line",
+    );
     let mut session = with(&[("PAGER", &pager)]);
     session.wait_for("questions");
     session.press("Vq");
@@ -243,7 +303,7 @@ fn an_end_from_outside_ends_the_pager_too() {
     let pager = script(
         tools.path(),
         "page",
-        "echo READY $$; echo $$ >\"$HOME/pager\"; while :; do sleep 0.1; done",
+        "echo $$ >\"$HOME/pager\"; echo READY; while :; do sleep 0.1; done",
     );
     let mut session = with(&[("PAGER", &pager)]);
     session.wait_for("questions");
@@ -261,7 +321,10 @@ fn an_end_from_outside_ends_the_pager_too() {
         if !alive.unwrap().success() {
             break;
         }
-        assert!(start.elapsed() < Duration::from_secs(60), "the pager outlived it");
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "the pager outlived it"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -275,7 +338,9 @@ fn the_clipboard_gets_what_was_chosen() {
     let raw = String::from_utf8_lossy(&session.raw()).into_owned();
     let (_, rest) = raw.split_once("\x1b]52;c;").expect("a copy");
     let (encoded, _) = rest.split_once('\x07').unwrap();
-    let text = base64::engine::general_purpose::STANDARD.decode(encoded).unwrap();
+    let text = base64::engine::general_purpose::STANDARD
+        .decode(encoded)
+        .unwrap();
     let text = String::from_utf8(text).unwrap();
     assert!(text.starts_with("medrgb compose --question "), "{text}");
     session.press("\x03");

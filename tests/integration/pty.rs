@@ -79,7 +79,9 @@ impl Session {
             command.env(name, home.path().join(folder));
         }
         // What the machine that runs the tests has set must not matter.
-        for name in ["PAGER", "VISUAL", "EDITOR", "TMUX", "STY", "LESS", "NO_COLOR"] {
+        for name in [
+            "PAGER", "VISUAL", "EDITOR", "TMUX", "STY", "LESS", "NO_COLOR",
+        ] {
             command.env_remove(name);
         }
         for (name, value) in variables {

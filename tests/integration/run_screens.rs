@@ -87,7 +87,7 @@ at_both_sizes!(help_on_sweeps, |stage| {
 });
 
 /// Two runs of the store.
-fn runs() -> Vec<RunSummary> {
+pub(crate) fn runs() -> Vec<RunSummary> {
     let run = |name: &str, models: &[&str], replies, failures| RunSummary {
         name: name.into(),
         created_at: "2026-03-01T08:00:00.000Z".into(),
@@ -106,7 +106,7 @@ fn runs() -> Vec<RunSummary> {
     ]
 }
 
-fn ticket_of(effects: &[Effect]) -> Ticket {
+pub(crate) fn ticket_of(effects: &[Effect]) -> Ticket {
     let of = |effect: &Effect| match effect {
         Effect::ListRuns { ticket }
         | Effect::EstimateSweep { ticket, .. }
@@ -120,7 +120,7 @@ fn ticket_of(effects: &[Effect]) -> Ticket {
     effects.iter().find_map(of).expect("a job")
 }
 
-fn with_runs(stage: &mut Stage, keys: &str) {
+pub(crate) fn with_runs(stage: &mut Stage, keys: &str) {
     let ticket = ticket_of(&stage.keys(keys));
     stage.send(Message::RunList {
         ticket,
@@ -128,7 +128,7 @@ fn with_runs(stage: &mut Stage, keys: &str) {
     });
 }
 
-fn estimate() -> Estimate {
+pub(crate) fn estimate() -> Estimate {
     let cell = |p, done, to_ask| EstimatedCondition {
         condition: Condition {
             scenario: Scenario::Sufficiency,
@@ -166,7 +166,7 @@ fn estimate() -> Estimate {
 }
 
 /// The plan with an estimate.
-fn planned(stage: &mut Stage) {
+pub(crate) fn planned(stage: &mut Stage) {
     with_runs(stage, "W");
     let ticket = ticket_of(&stage.keys("enter"));
     stage.send(Message::Estimate {
@@ -175,7 +175,7 @@ fn planned(stage: &mut Stage) {
     });
 }
 
-fn progress(finished: usize) -> SweepProgress {
+pub(crate) fn progress(finished: usize) -> SweepProgress {
     SweepProgress {
         total: 8,
         finished,
@@ -193,7 +193,7 @@ fn progress(finished: usize) -> SweepProgress {
 }
 
 /// A sweep in the middle of its calls.
-fn asking(stage: &mut Stage) -> Ticket {
+pub(crate) fn asking(stage: &mut Stage) -> Ticket {
     planned(stage);
     let ticket = ticket_of(&stage.keys("a"));
     let mut event = |event| stage.send(Message::Sweep { ticket, event });
@@ -219,7 +219,7 @@ fn finish(stage: &mut Stage, ticket: Ticket, trouble: Option<&str>) -> Vec<Effec
 }
 
 /// Askings of two models in sufficiency and standard; more are right where p is high.
-fn askings(own_documents: bool) -> Vec<Observation> {
+pub(crate) fn askings(own_documents: bool) -> Vec<Observation> {
     let mut all = Vec::new();
     let mut id = 0;
     for model in ["gpt-4o-mini-2024-07-18", "qwen2.5"] {
@@ -277,7 +277,7 @@ fn askings(own_documents: bool) -> Vec<Observation> {
     all
 }
 
-fn figures(own_documents: bool) -> Figures {
+pub(crate) fn figures(own_documents: bool) -> Figures {
     let paper = Published::embedded().unwrap();
     let options = Options {
         against: true,
@@ -299,7 +299,7 @@ fn with_curves(stage: &mut Stage, own_documents: bool) {
 }
 
 /// Two sides on ten questions, by hand: A right on 0–5, B on 0–3 and 6.
-fn compared() -> Compared {
+pub(crate) fn compared() -> Compared {
     let side = |right: &[usize], from: i64| -> Vec<compare::Observation> {
         (0..10usize)
             .flat_map(|question| [(question, 20.0), (question, 60.0)])
@@ -348,7 +348,7 @@ fn with_comparison(stage: &mut Stage) {
 }
 
 /// A stored reply to the first question of the fixture.
-fn record(stage: &Stage, model: &str, raw: &str) -> Option<ReplyRecord> {
+pub(crate) fn record(stage: &Stage, model: &str, raw: &str) -> Option<ReplyRecord> {
     let dataset = stage.app.data()?;
     let question = dataset.questions.first()?.clone();
     let condition = Condition::default();
@@ -397,7 +397,7 @@ fn with_pair(stage: &mut Stage) {
 }
 
 /// The probe screen of a robustness context with a reply that adopts a planted answer.
-fn on_probe(stage: &mut Stage) {
+pub(crate) fn on_probe(stage: &mut Stage) {
     stage.keys("enter s s [");
     let context = stage.app.instance.as_ref().unwrap().context().unwrap();
     let mut subs = context.sub_questions.iter().enumerate();
@@ -424,7 +424,7 @@ fn with_findings(stage: &mut Stage) -> Ticket {
     ticket
 }
 
-fn probed() -> Probed {
+pub(crate) fn probed() -> Probed {
     let told = |said| Told { said: vec![said] };
     let base = told(Said::Option('B'));
     let change = |name: &str, said: Said| {

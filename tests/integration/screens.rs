@@ -170,7 +170,7 @@ pub fn fixture() -> Arc<Dataset> {
     Arc::new(Dataset::open(&folder).unwrap())
 }
 
-fn write(folder: &Path, name: &str, value: &serde_json::Value) {
+pub(crate) fn write(folder: &Path, name: &str, value: &serde_json::Value) {
     std::fs::write(folder.join(name), value.to_string()).unwrap();
 }
 
@@ -186,7 +186,7 @@ pub fn asked(effects: &[Effect]) -> Ticket {
 }
 
 /// A reply in sufficiency that stands in the middle of its reasoning.
-fn streaming(stage: &mut Stage) -> Ticket {
+pub(crate) fn streaming(stage: &mut Stage) -> Ticket {
     let ticket = asked(&stage.keys("a"));
     stage.wait(400);
     let event = ReplyEvent::Status("reading prompt 120/900".into());
@@ -207,7 +207,7 @@ pub fn answered(stage: &mut Stage, raw: &str) {
 }
 
 /// As [`answered`], with this end.
-fn ended(stage: &mut Stage, raw: &str, ending: Ending) {
+pub(crate) fn ended(stage: &mut Stage, raw: &str, ending: Ending) {
     let ticket = asked(&stage.keys("a"));
     let running = stage.app.replies.running.as_ref().unwrap();
     let condition = stage.app.instance.as_ref().unwrap().condition;
@@ -315,7 +315,7 @@ fn the_map_works_without_colour_and_without_braille() {
 }
 
 /// The hits of [`retrieval_with_hits`] and two more, on vectors of three numbers.
-fn a_map() -> Map {
+pub(crate) fn a_map() -> Map {
     let document = |id: &str, ranks: &[(Method, usize)], signal, vector: [f32; 3]| Placed {
         id: id.into(),
         ranks: ranks.into(),
@@ -340,7 +340,7 @@ fn wild_map(text: &str) -> Map {
     Map::new(&[0.0, 1.0, 2.0], (0..5).map(document).collect())
 }
 
-fn retrieval_with_hits(stage: &mut Stage) {
+pub(crate) fn retrieval_with_hits(stage: &mut Stage) {
     let effects = stage.keys("r");
     let build = effects
         .iter()
@@ -420,7 +420,7 @@ fn retrieval_with_hits(stage: &mut Stage) {
 }
 
 /// The tickets of building and searching in these effects.
-fn jobs(effects: &[Effect]) -> (Option<Ticket>, Option<Ticket>) {
+pub(crate) fn jobs(effects: &[Effect]) -> (Option<Ticket>, Option<Ticket>) {
     let build = effects.iter().find_map(|effect| match effect {
         Effect::BuildIndex { ticket, .. } => Some(*ticket),
         _ => None,

@@ -220,3 +220,126 @@ fn the_demo_has_all_that_it_plays() {
     assert!(script.steps.iter().any(|step| step.show == Show::All));
     assert!(script.auto && script.repeat);
 }
+
+/// A talk about the curves of the run "night" alone.
+fn talk_of_curves(steps: &str) -> (Stage, Vec<Effect>) {
+    let mut stage = Stage::new((120, 40), ColorDepth::True);
+    let script = parse(&format!("run = \"night\"\n{steps}"), "talk.toml").unwrap();
+    stage.app.talk = Some(Talk::new(Arc::new(script)));
+    let effects = stage.send(Message::Dataset(Ok(fixture())));
+    (stage, effects)
+}
+
+/// The jobs that read curves, with their runs.
+fn reads(effects: &[Effect]) -> Vec<(medrgb::tui::app::Ticket, String)> {
+    effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::LoadCurves { ticket, run } => Some((*ticket, run.clone())),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_step_shows_the_curves_that_it_names() {
+    let steps = r#"
+[[steps]]
+caption = "How the rate falls with p."
+show = "curves"
+scenario = "sufficiency"
+docs = 5
+metric = "insufficient_rate"
+paper = "GPT-4o"
+[[steps]]
+caption = "The standard test."
+scenario = "standard"
+metric = "main_accuracy"
+paper = "none"
+[[steps]]
+caption = "A test that was never asked."
+scenario = "robustness"
+[[steps]]
+caption = "Another run."
+curves = "day"
+[[steps]]
+caption = "And a question."
+question = "q2"
+show = "documents"
+"#;
+    let (mut stage, effects) = talk_of_curves(steps);
+    let jobs = reads(&effects);
+    let [(ticket, run)] = &jobs[..] else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(run, "night");
+    assert!(
+        stage.screen().contains("reading the run"),
+        "{}",
+        stage.screen()
+    );
+    stage.send(Message::Curves {
+        ticket: *ticket,
+        result: Ok(Box::new(crate::run_screens::figures(true))),
+    });
+    let screen = stage.screen();
+    for words in [
+        "How the rate falls",
+        "insufficient information",
+        "5 documents",
+        "GPT-4o in the paper",
+        "run night",
+        "1/5",
+    ] {
+        assert!(screen.contains(words), "{words}:\n{screen}");
+    }
+    // Keys of the sweep screen do nothing here, so they are not offered.
+    assert!(!screen.contains("metric ("), "{screen}");
+    // The same run is not read again.
+    assert_eq!(reads(&stage.keys("space")), []);
+    let screen = stage.screen();
+    assert!(
+        screen.contains("main accuracy") && !screen.contains("in the paper"),
+        "{screen}"
+    );
+    assert_eq!(reads(&stage.keys("space")), []);
+    let screen = stage.screen();
+    assert!(screen.contains("has no replies in robustness"), "{screen}");
+    let jobs = reads(&stage.keys("space"));
+    assert_eq!(jobs[0].1, "day");
+    stage.send(Message::Curves {
+        ticket: jobs[0].0,
+        result: Err("there is no run \"day\" any more".into()),
+    });
+    assert!(stage.screen().contains("any more"), "{}", stage.screen());
+    stage.keys("space");
+    let screen = stage.screen();
+    assert!(
+        screen.contains("Does copper shorten") && screen.contains("5/5"),
+        "{screen}"
+    );
+    // Back over the same steps, and out.
+    stage.keys("backspace backspace backspace backspace");
+    stage.keys("q");
+    assert_eq!(stage.app.screen, Screen::Instance);
+}
+
+#[test]
+fn a_talk_of_curves_alone_can_be_left_and_drawn_anywhere() {
+    let steps = "[[steps]]\ncaption = \"c\"\nshow = \"curves\"\n";
+    let (mut stage, effects) = talk_of_curves(steps);
+    let (ticket, _) = reads(&effects).remove(0);
+    stage.send(Message::Curves {
+        ticket,
+        result: Ok(Box::new(crate::run_screens::figures(false))),
+    });
+    for size in [(1, 1), (40, 12), (80, 24), (200, 60), (400, 120)] {
+        stage.send(Message::Resize(size.0, size.1));
+        stage.screen();
+    }
+    stage.keys("q");
+    assert_eq!(stage.app.screen, Screen::Browse);
+    assert!(stage.screen().contains("the talk is left"));
+    stage.keys("T");
+    assert_eq!(stage.app.screen, Screen::Talk);
+}

@@ -79,9 +79,7 @@ pub fn place(app: &App) -> Session {
         serde_json::from_str(&browse.facets.to_json()).unwrap_or_default();
     let compared = match (app.compare.page, &app.compare.a, &app.compare.b) {
         (compare::Page::Choose, ..) => None,
-        (_, Some(a), Some(b)) => {
-            Some([a, b].map(|side| (side.run.clone(), side.model.clone())))
-        }
+        (_, Some(a), Some(b)) => Some([a, b].map(|side| (side.run.clone(), side.model.clone()))),
         _ => None,
     };
     let curves = app.sweep.curves.as_ref();

@@ -63,7 +63,11 @@ mod tests {
 
     #[test]
     fn names_from_outside_are_cleaned_and_short() {
-        let piece = Piece::new('d', format!("document \u{1b}[31m{}", "x".repeat(500)), "a\u{7}b");
+        let piece = Piece::new(
+            'd',
+            format!("document \u{1b}[31m{}", "x".repeat(500)),
+            "a\u{7}b",
+        );
         assert!(piece.name.chars().count() <= 60 && !piece.name.contains('\u{1b}'));
         assert_eq!(piece.text, "ab");
     }

@@ -3,7 +3,6 @@
 use crate::data::session::{OpenQuestion, QueuePlace, Session};
 use crate::domain::annotation::Part;
 use crate::domain::text::short;
-use crate::tui::app::annotate::Annotate;
 use crate::tui::app::comeback::{diff_named, panel_named, place, screen_named};
 use crate::tui::app::compare::Contender;
 use crate::tui::app::facet::Facets;
@@ -111,7 +110,9 @@ fn list(app: &mut App, before: &Session) -> Vec<Effect> {
 
 /// Opens the question that was open; a sentence where it is gone.
 fn question(app: &mut App, open: &OpenQuestion, effects: &mut Vec<Effect>) -> Option<String> {
-    let position = app.data().and_then(|dataset| dataset.position(&open.question));
+    let position = app
+        .data()
+        .and_then(|dataset| dataset.position(&open.question));
     let Some(index) = position else {
         return Some(format!(
             "You were at the question \"{}\", but this dataset no longer has it",
@@ -223,7 +224,7 @@ pub(super) fn afresh(app: &mut App) -> Vec<Effect> {
     app.browse.filter = Input::default();
     app.browse.facets = Facets::default();
     app.browse.wanted = None;
-    app.annotate.blind = Annotate::default().blind;
+    app.annotate.blind = false;
     app.annotate.from = Screen::Queue;
     let effects = match app.browse.run {
         Some(_) => browse::show_run(app, None),

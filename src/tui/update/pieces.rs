@@ -217,13 +217,13 @@ fn documents_in_sight(app: &App, state: &InstanceState) -> Vec<Piece> {
     let top = view::instance::scroll_of(app, panel, rows, height);
     let anchors = view::instance::anchors(app, panel);
     let row = anchors.iter().rposition(|&anchor| anchor <= top);
-    let of_role = composed
+    let mut of_role = composed
         .context
         .documents
         .iter()
         .zip(&composed.docs)
         .filter(|(document, _)| document.role == role);
-    let Some((document, drawn)) = of_role.clone().nth(row.unwrap_or(0)) else {
+    let Some((document, drawn)) = of_role.nth(row.unwrap_or(0)) else {
         return Vec::new();
     };
     let name = format!("document {} {}", document.label, drawn.title);
@@ -300,7 +300,11 @@ fn of_sweep(app: &App) -> Vec<Piece> {
     let mut pieces = Vec::new();
     if let Some(run) = run {
         let text = format!("medrgb report --run {}", quoted(&run));
-        pieces.push(Piece::new('t', "the command that reports on this run", &text));
+        pieces.push(Piece::new(
+            't',
+            "the command that reports on this run",
+            &text,
+        ));
     }
     if let Some(command) = command {
         pieces.push(Piece::new('c', "the command of this sweep", &command));
@@ -342,7 +346,11 @@ fn of_queue(app: &App) -> Vec<Piece> {
         }
     }
     let text = format!("medrgb annotate export --run {}", quoted(&queue.run));
-    pieces.push(Piece::new('c', "the command that exports what was said", &text));
+    pieces.push(Piece::new(
+        'c',
+        "the command that exports what was said",
+        &text,
+    ));
     pieces
 }
 
@@ -373,7 +381,11 @@ fn of_reply(app: &App) -> Vec<Piece> {
     {
         let brief = &item.brief;
         let text = command("compose", dataset, &brief.question_id, &brief.condition);
-        pieces.push(Piece::new('c', "the command that shows this context", &text));
+        pieces.push(Piece::new(
+            'c',
+            "the command that shows this context",
+            &text,
+        ));
     }
     pieces
 }
@@ -399,7 +411,11 @@ fn question_piece(question: &Question, gold: bool) -> Piece {
 }
 
 fn document_text(document: &ContextDocument) -> String {
-    let text = format!("{}\n\n{}", one_line(&document.title), document.content.trim());
+    let text = format!(
+        "{}\n\n{}",
+        one_line(&document.title),
+        document.content.trim()
+    );
     text.trim_start().to_owned()
 }
 
