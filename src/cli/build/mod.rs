@@ -22,7 +22,7 @@ use crate::data::predictions::{PredictionError, read_questions, split_set};
 use crate::domain::build::Stage;
 use crate::domain::question::Question;
 use crate::domain::text::{clean, count, short};
-use crate::engine::build::web::{Engine, Web, WebSettings};
+use crate::engine::build::web::{Engine, Private, Web, WebSettings};
 use crate::engine::build::{
     Build, BuildError, Done, IndexSource, Parts, Progress, Settings, asks_model, folder_of, plan,
     prepare, run as run_stage, validate,
@@ -189,6 +189,10 @@ struct SourceArgs {
     /// Read web pages at private addresses too: for an intranet
     #[arg(long)]
     allow_private: bool,
+
+    /// Read web pages at this private address too, and at no other
+    #[arg(long, value_name = "IP", num_args = 1.., conflicts_with = "allow_private")]
+    allow_address: Vec<std::net::IpAddr>,
 }
 
 #[derive(Debug, Clone, clap::Args)]
@@ -450,7 +454,11 @@ fn web(args: &StageArgs, folder: &BuiltFolder) -> Result<Option<Arc<Web>>, Failu
     };
     let settings = WebSettings {
         engine,
-        allow_private: sources.allow_private,
+        private: match (sources.allow_private, sources.allow_address.is_empty()) {
+            (true, _) => Private::Open,
+            (false, true) => Private::Closed,
+            (false, false) => Private::These(sources.allow_address.clone()),
+        },
         most_bytes: sources.page_bytes as usize,
         timeout: Duration::from_secs(u64::from(sources.page_timeout)),
         pause: Duration::from_millis(u64::from(sources.page_pause)),
