@@ -35,6 +35,7 @@ mod pty;
 mod pty_runs;
 mod report;
 mod retrieval;
+mod review;
 mod run_screens;
 mod runs;
 mod score;
