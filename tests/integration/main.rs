@@ -11,6 +11,7 @@ mod annotate;
 mod ask;
 mod batch;
 mod build;
+mod build_screen;
 mod build_web;
 mod comeback;
 mod compare;

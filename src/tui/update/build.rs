@@ -111,18 +111,17 @@ fn remember(app: &mut App, held: &Held) {
     if !held.indexes.is_empty() && form.text(Field::Index).text().is_empty() {
         form.put(Field::Index, &held.indexes.join(", "));
     }
-    // Documents that are there need no search; topics only serve it.
-    let nowhere = [Field::Index, Field::Web]
-        .iter()
-        .all(|field| form.text(*field).text().is_empty());
-    let has_documents = match held.begun {
-        true => held.stages[1].is_some() || held.stages[2].is_some(),
-        false => is_open,
+    // What is through and complete need not be looked at again; documents that came with the questions need no search.
+    let wanted = |at: usize| match &held.stages[at] {
+        Some(report) => report.failed() > 0,
+        None if held.begun => at > 1 || held.stages[2..].iter().all(Option::is_none),
+        None => at > 1 || !is_open,
     };
-    if nowhere && has_documents {
-        form.stages[0] = false;
-        form.stages[1] = false;
-    }
+    let stages = std::array::from_fn(wanted);
+    form.stages = match stages {
+        [false, false, false, false] => [false, false, true, true],
+        some => some,
+    };
 }
 
 /// Has the plan made anew.
