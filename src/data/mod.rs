@@ -9,6 +9,7 @@ pub mod export;
 pub mod import;
 mod journal;
 pub mod ledger;
+mod locked;
 pub mod output;
 pub mod parquet_file;
 pub mod predictions;
