@@ -16,6 +16,7 @@ use medrgb::tui::editor::{Program, Purpose};
 use medrgb::tui::effects::Effect;
 use medrgb::tui::message::Message;
 use medrgb::tui::theme::ColorDepth;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::build::Place;
@@ -411,7 +412,7 @@ fn a_second_reviewer_does_not_see_the_first_and_differences_are_decided() {
     desk.keys("enter");
     assert!(!gives_away(&desk.screen()), "{}", desk.screen());
     desk.keys("A");
-    assert!(desk.screen().contains("nothing to decide"), "{}", desk.screen());
+    assert!(desk.screen().contains("there must be two"), "{}", desk.screen());
     desk.keys("a q A");
     let screen = desk.screen();
     assert!(screen.contains("decide between reviewers: 0 of 1"), "{screen}");
@@ -459,6 +460,47 @@ fn the_queue_is_narrowed_by_kind_finding_and_decision_and_remembers_it() {
     desk.keys("f c esc q enter E enter i");
     assert_eq!(desk.stage.app.screen, Screen::Instance);
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// Nothing panics at any size after any keys, and nothing from outside drives the terminal.
+    #[test]
+    fn no_size_or_key_breaks_the_review(
+        steps in prop::collection::vec((0..KEYS.len(), 1u16..220, 1u16..70), 1..40),
+        mono in any::<bool>(),
+        full in any::<bool>(),
+    ) {
+        let depth = if mono { ColorDepth::None } else { ColorDepth::True };
+        let mut desk = Desk::with((80, 24), depth, if full { overfull() } else { fixture() });
+        desk.keys("E");
+        for (key, width, height) in steps {
+            let app = &desk.stage.app;
+            // Overlays and lines that are typed take letters for themselves.
+            let on_item = app.screen == Screen::ReviewItem && app.overlay.is_none() && app.review.note.is_none();
+            match KEYS[key] {
+                "e" if on_item => desk.edit(|text| {
+                    let end = text.floor_char_boundary(usize::from(width) * 4);
+                    (width % 3 > 0).then(|| text[..end].to_owned())
+                }),
+                key => desk.keys(key),
+            }
+            if desk.stage.app.quit {
+                break;
+            }
+            desk.stage.send(Message::Resize(width, height));
+            let screen = desk.screen();
+            let stray = screen.chars().find(|c| c.is_control() && *c != '\n');
+            prop_assert_eq!(stray, None);
+        }
+    }
+}
+
+/// What the property presses.
+const KEYS: [&str; 30] = [
+    "enter", "esc", "tab", "up", "down", "space", "end", "E", "a", "a", "e", "e", "x", "c", "n", "u", "u", "U", ".", ",", "d", "f",
+    "A", "i", "q", "?", ":", "j", "k", "backspace",
+];
 
 /// A place with a folder of the fixture's kind, reviewed by ana and ben; cleo decided once.
 fn reviewed() -> (Place, Vec<Item>) {

@@ -49,7 +49,7 @@ Examples:
   medrgb build validate my-set --json
       what is wrong with any dataset folder; no model is asked
   medrgb build review apply my-set --out my-set-reviewed
-      the dataset with what people decided about its items (press V in the explorer)
+      the dataset with what people decided about its items (press E in the explorer)
 
 Everything that was asked and answered is kept in DIR/ledger.jsonl before it counts: killed or stopped, the same
 command goes on and asks nothing twice. What can't be made to keep the rules is dropped, with its reason in

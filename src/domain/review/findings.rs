@@ -156,6 +156,6 @@ mod tests {
             |item: &Item| (item.at == 0 && item.kind() == ItemKind::SubQuestion).then_some(&out);
         let found = findings(&small.question, &small.pools(), rejected);
         assert_eq!(kinds(&found, 1), [IssueKind::WithoutSubQuestion]);
-        assert_eq!(kinds(&found, 2), [], "asked once now");
+        assert!(kinds(&found, 2).is_empty(), "asked once now");
     }
 }

@@ -159,8 +159,7 @@ pub fn held(path: &Path) -> Result<Held, BuildError> {
         *slot = report.shift_remove(stage.name()).map(stage_report);
     }
     let manifest = Value::Object(folder.manifest()?);
-    let with =
-        |stage: Stage, key: &str| -> &Value { &manifest["build"]["stages"][stage.name()][key] };
+    let with = |stage, key| made_with(&manifest, stage, key);
     let whole = |value: &Value| {
         value
             .as_u64()
@@ -191,6 +190,11 @@ pub fn held(path: &Path) -> Result<Held, BuildError> {
             .and_then(|number| u32::try_from(number).ok()),
         model_checks: with(last, "model_checks").as_bool(),
     })
+}
+
+/// What the manifest says of how a stage was made.
+fn made_with<'a>(manifest: &'a Value, stage: Stage, key: &str) -> &'a Value {
+    &manifest["build"]["stages"][stage.name()][key]
 }
 
 /// A stage's part of `report.json`; a question whose part can't be read has none.

@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args, environment: &Environment) -> Result<(), Failure>
     }
     if sets.is_empty() {
         return say(
-            "nothing has been decided yet; open a benchmark with `medrgb FOLDER` and press V",
+            "nothing has been decided yet; open a benchmark with `medrgb FOLDER` and press E",
         );
     }
     for (name, shelf) in &sets {

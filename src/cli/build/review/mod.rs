@@ -64,7 +64,7 @@ struct Set {
 fn nothing_yet(folder: Option<&Path>, name: &str) -> Failure {
     let open = folder.map_or_else(String::new, |folder| format!(" {}", folder.display()));
     Failure::Failed(format!(
-        "nothing has been decided about \"{}\" yet; open it with `medrgb{open}` and press V",
+        "nothing has been decided about \"{}\" yet; open it with `medrgb{open}` and press E",
         short(name)
     ))
 }
