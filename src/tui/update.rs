@@ -170,7 +170,8 @@ fn on_dataset(
         Ok(dataset) => {
             app.browse.load(&dataset);
             app.dataset = DatasetState::Ready(dataset.clone());
-            let mut effects = comeback::settle(app);
+            let mut effects = review::on_dataset(app);
+            effects.extend(comeback::settle(app));
             // A run that was come back to has outcomes of its own.
             if app.browse.run.is_none() {
                 effects.insert(0, Effect::LoadOutcomes { dataset });

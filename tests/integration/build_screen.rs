@@ -6,7 +6,9 @@ use std::time::Duration;
 use medrgb::domain::build::{
     Held, Loss, Predicted, QuestionReport, Stage, StagePlan, StageReport, Tally,
 };
-use medrgb::tui::app::build::{BuildEnd, BuildPlan, BuildProgress, BuildRequest, StageEnd};
+use medrgb::tui::app::build::{
+    BuildEnd, BuildPlan, BuildProgress, BuildRequest, Field, StageEnd,
+};
 use medrgb::tui::app::{Screen, Ticket};
 use medrgb::tui::effects::Effect;
 use medrgb::tui::message::{BuildEvent, Message};
@@ -115,6 +117,9 @@ fn settle(stage: &mut Explorer, effects: Vec<Effect>, held: &Result<Held, String
 
 fn opened(size: (u16, u16), depth: ColorDepth, held: &Result<Held, String>) -> Explorer {
     let mut stage = Explorer::open(size, depth);
+    stage.app.build.filled = true;
+    stage.app.build.form.put(Field::Out, "/data/my-set");
+    stage.app.build.form.put(Field::Model, "gpt-4o-mini");
     let effects = stage.keys("B");
     settle(&mut stage, effects, held);
     stage
@@ -168,17 +173,7 @@ fn the_plan_at_all_sizes() {
 fn a_new_folder_and_errors_at_all_sizes() {
     at_all_sizes("build_new", &Ok(Held::default()), &|_| ());
     let why = Err("/data/set/report.json can't be read: line 3: a comma is missing; run the stage again to write it anew".to_owned());
-    for (width, height) in SIZES {
-        for (depth, theme) in [(ColorDepth::True, "dark"), (ColorDepth::None, "mono")] {
-            let mut stage = Explorer::open((width, height), depth);
-            stage.app.build.filled = true;
-            stage.app.build.form.put(medrgb::tui::app::build::Field::Out, "/data/set");
-            stage.app.build.form.put(medrgb::tui::app::build::Field::Model, "gpt-4o-mini");
-            let effects = stage.keys("B");
-            settle(&mut stage, effects, &why);
-            insta::assert_snapshot!(format!("build_error_{theme}_{width}x{height}"), stage.screen());
-        }
-    }
+    at_all_sizes("build_error", &why, &|_| ());
 }
 
 #[test]

@@ -782,12 +782,12 @@ fn twenty_decisions_survive_a_kill_and_the_work_goes_on() {
                 || added.is_some_and(|text| text.ends_with("Nothing more is known.")),
             "{row}"
         );
-        assert_ne!(row["item_kind"].as_str().map(ItemKind::named), None);
+        assert!(row["item_kind"].as_str().and_then(ItemKind::named).is_some());
     }
     program(&["build", "review", "apply", "--out", "reviewed"]);
     let set = Dataset::open(&home.join("reviewed")).unwrap();
     assert_eq!(set.problems, Vec::<String>::new());
     let left = items(&set);
-    // Six are out, and with each rejected sub-question its edit.
-    assert!(left.len() < 640 - 6 + 1 && left.len() >= 640 - 12, "{}", left.len());
+    // Six are out, three of them sub-questions, each with its edit.
+    assert_eq!(left.len(), 640 - 6 - 3);
 }

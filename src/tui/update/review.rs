@@ -50,6 +50,23 @@ pub(super) fn enter(app: &mut App) -> Vec<Effect> {
     )
 }
 
+/// Another dataset is open, or another state of it, such as after a build: what there was to review is out of date.
+pub(super) fn on_dataset(app: &mut App) -> Vec<Effect> {
+    let fingerprint = app.data().map(|dataset| dataset.fingerprint.clone());
+    let queue = app.review.queue.as_ref();
+    let same = queue.is_some_and(|queue| Some(&queue.dataset.fingerprint) == fingerprint.as_ref());
+    if same {
+        return Vec::new();
+    }
+    let was_open = app.review.queue.take().is_some() | app.review.opening.take().is_some();
+    if !was_open || !matches!(app.screen, Screen::Review | Screen::ReviewItem) {
+        return Vec::new();
+    }
+    app.screen = Screen::Review;
+    app.review.note = None;
+    begin(app, Part::Annotator, StandAt::First)
+}
+
 /// Reads a queue anew.
 pub(super) fn begin(app: &mut App, part: Part, at: StandAt) -> Vec<Effect> {
     let Some(dataset) = app.data().cloned() else {
