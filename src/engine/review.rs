@@ -38,7 +38,7 @@ pub fn rows(dataset: &Dataset, shelf: &ReviewShelf, only: Option<&str>) -> (Vec<
         shelf
             .books
             .iter()
-            .filter(|(hand, _)| only.is_none_or(|name| name == hand.annotator))
+            .filter(move |(hand, _)| only.is_none_or(|name| name == hand.annotator))
     };
     for question in &dataset.questions {
         let pools = dataset.pools(&question.id);
