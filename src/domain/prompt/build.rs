@@ -126,14 +126,14 @@ impl BuildPrompt<'_> {
                 count,
             } => {
                 let values: Vec<Value> = links.iter().map(of_link).collect();
-                let of_link = |link: &LinkText| [link.title.as_str(), &link.site, &link.snippet];
+                let mut texts = whole(question);
+                for link in *links {
+                    texts.extend([link.title.as_str(), &link.site, &link.snippet]);
+                }
                 Shown {
                     template: "build.links.j2",
                     values: context! { count => *count, links => values, ..of_question(question) },
-                    texts: whole(question)
-                        .into_iter()
-                        .chain(links.iter().flat_map(of_link))
-                        .collect(),
+                    texts,
                 }
             }
             BuildPrompt::Summary {
