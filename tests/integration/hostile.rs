@@ -254,7 +254,7 @@ fn hostile_datasets_runs_notes_and_servers_do_not_reach_the_terminal() {
         ("\r", "Sufficiency"),
         ("p", "exactly as the model gets it"),
         ("\x1b", "Sufficiency"),
-        ("a", "t/s"),
+        ("a", "token"),
         ("v", "raw"),
         ("w", "Why the scores"),
         ("\x1b", "Sufficiency"),

@@ -146,11 +146,6 @@ impl Session {
         self.child.process_id().unwrap()
     }
 
-    /// Whether it still runs.
-    pub(crate) fn runs(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_none()
-    }
-
     pub(crate) fn text(&self) -> String {
         self.screen.lock().unwrap().screen().contents()
     }
