@@ -48,6 +48,8 @@ mod sweep;
 pub enum Effect {
     /// Read the dataset.
     LoadDataset,
+    /// Read it again after it has changed; one stays where one is.
+    ReloadDataset,
     /// Open the model.
     OpenModel,
     /// Store where one is.
@@ -376,7 +378,8 @@ impl Effects {
     /// Starts an effect and returns at once. Those of the loop itself are not handled here.
     pub fn start(&mut self, effect: Effect) {
         match effect {
-            Effect::LoadDataset => self.load_dataset(),
+            Effect::LoadDataset => self.load_dataset(true),
+            Effect::ReloadDataset => self.load_dataset(false),
             Effect::OpenModel => {
                 let job = self.job();
                 self.thread("open model", move || {
@@ -622,10 +625,11 @@ impl Effects {
         });
     }
 
-    fn load_dataset(&self) {
+    fn load_dataset(&self, first: bool) {
         let job = self.job();
         self.thread("load dataset", move || {
-            if let Some(remembered) = job.setup.session.as_ref().filter(|one| !one.fresh) {
+            let remembered = job.setup.session.as_ref();
+            if let Some(remembered) = remembered.filter(|one| first && !one.fresh) {
                 job.send(Message::Session(crate::data::session::read(
                     &remembered.path,
                 )));

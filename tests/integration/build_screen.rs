@@ -6,9 +6,7 @@ use std::time::Duration;
 use medrgb::domain::build::{
     Held, Loss, Predicted, QuestionReport, Stage, StagePlan, StageReport, Tally,
 };
-use medrgb::tui::app::build::{
-    BuildEnd, BuildPlan, BuildProgress, BuildRequest, Field, StageEnd,
-};
+use medrgb::tui::app::build::{BuildEnd, BuildPlan, BuildProgress, BuildRequest, Field, StageEnd};
 use medrgb::tui::app::{Screen, Ticket};
 use medrgb::tui::effects::Effect;
 use medrgb::tui::message::{BuildEvent, Message};
@@ -31,11 +29,20 @@ fn report(made: usize) -> StageReport {
         made,
         repaired: 2,
         dropped: vec![
-            loss("zinc-2", "the answer \"the pancreas\" does not stand in the document word for word"),
-            loss("zinc-3", "the answer \"a week\" does not stand in the document word for word"),
+            loss(
+                "zinc-2",
+                "the answer \"the pancreas\" does not stand in the document word for word",
+            ),
+            loss(
+                "zinc-3",
+                "the answer \"a week\" does not stand in the document word for word",
+            ),
         ],
         failed: vec![loss("zinc-4", "no reply came within 600 s")],
-        flawed: vec![loss("zinc-1", "the answer has 14 words, but at most 12 are wanted")],
+        flawed: vec![loss(
+            "zinc-1",
+            "the answer has 14 words, but at most 12 are wanted",
+        )],
         skipped: Vec::new(),
     };
     let second = QuestionReport {
@@ -77,7 +84,11 @@ fn plan(request: &BuildRequest) -> BuildPlan {
         .map(|stage| StagePlan {
             stage: stage.name(),
             items: 1_200,
-            answered: if *stage == Stage::SubQuestions { 300 } else { 0 },
+            answered: if *stage == Stage::SubQuestions {
+                300
+            } else {
+                0
+            },
             calls: 900,
             calls_at_most: 2_700,
             prompt_tokens: 540_000,
@@ -190,7 +201,12 @@ fn a_running_build_at_all_sizes() {
 
 #[test]
 fn results_at_all_sizes() {
-    let through = Ok(held([Some(clean(8)), Some(clean(12)), Some(report(9)), Some(report(7))]));
+    let through = Ok(held([
+        Some(clean(8)),
+        Some(clean(12)),
+        Some(report(9)),
+        Some(report(7)),
+    ]));
     at_all_sizes("build_results", &through, &|stage| {
         let (ticket, _) = started(&stage.keys("a"));
         let end = StageEnd {
@@ -210,7 +226,16 @@ fn results_at_all_sizes() {
             ticket,
             event: BuildEvent::Finished(Ok(end)),
         });
-        settle(stage, effects, &Ok(held([Some(clean(8)), Some(clean(12)), Some(report(9)), Some(report(7))])));
+        settle(
+            stage,
+            effects,
+            &Ok(held([
+                Some(clean(8)),
+                Some(clean(12)),
+                Some(report(9)),
+                Some(report(7)),
+            ])),
+        );
         stage.keys("j");
     });
 }
@@ -223,13 +248,22 @@ fn more_than_fits_at_all_sizes() {
         let own = QuestionReport {
             dropped: vec![loss(
                 &format!("doc-{number}{evil}"),
-                &format!("the edited text has {number} characters{evil}, {}", "and goes on ".repeat(30)),
+                &format!(
+                    "the edited text has {number} characters{evil}, {}",
+                    "and goes on ".repeat(30)
+                ),
             )],
             ..QuestionReport::default()
         };
-        many.questions.push((format!("a-long-id-of-a-question-{number}{evil}"), own));
+        many.questions
+            .push((format!("a-long-id-of-a-question-{number}{evil}"), own));
     }
-    let through = Ok(held([Some(clean(8)), Some(clean(12)), Some(many.clone()), Some(many)]));
+    let through = Ok(held([
+        Some(clean(8)),
+        Some(clean(12)),
+        Some(many.clone()),
+        Some(many),
+    ]));
     at_all_sizes("build_overfull", &through, &|stage| {
         stage.keys("tab end");
         let screen = stage.screen();
@@ -244,12 +278,19 @@ fn a_build_goes_on_with_what_it_was_begun_with() {
     let mut stage = opened((120, 40), ColorDepth::True, &begun);
     let (_, request) = started(&stage.keys("a"));
     assert_eq!(request.stages, [Stage::SubQuestions, Stage::Adversarial]);
-    assert_eq!((request.topics, request.per_topic, request.repairs), (4, 2, 1));
+    assert_eq!(
+        (request.topics, request.per_topic, request.repairs),
+        (4, 2, 1)
+    );
     assert!(request.model_checks && request.given.is_none() && !request.again);
     assert_eq!(request.indexes, ["pubmed-index"]);
     // One at a time.
     assert!(stage.keys("a").is_empty());
-    assert!(stage.screen().contains("must end or be stopped"), "{}", stage.screen());
+    assert!(
+        stage.screen().contains("must end or be stopped"),
+        "{}",
+        stage.screen()
+    );
 }
 
 #[test]
@@ -262,7 +303,10 @@ fn a_dataset_that_is_no_build_is_built_beside_itself() {
     };
     assert_eq!(*folder, own);
     let result = Err("holds files that `medrgb build` did not make".to_owned());
-    let effects = stage.send(Message::BuildLooked { ticket: *ticket, result });
+    let effects = stage.send(Message::BuildLooked {
+        ticket: *ticket,
+        result,
+    });
     let [Effect::LookAtBuild { folder, .. }] = &effects[..] else {
         panic!("{effects:?}");
     };
@@ -275,7 +319,12 @@ fn a_dataset_that_is_no_build_is_built_beside_itself() {
 
 #[test]
 fn what_got_no_reply_is_asked_again_and_single_questions_are_made_anew() {
-    let through = Ok(held([Some(clean(8)), Some(clean(12)), Some(report(9)), Some(clean(9))]));
+    let through = Ok(held([
+        Some(clean(8)),
+        Some(clean(12)),
+        Some(report(9)),
+        Some(clean(9)),
+    ]));
     let mut stage = opened((120, 40), ColorDepth::True, &through);
     stage.keys("tab");
     let (_, retry) = started(&stage.keys("r"));
@@ -284,16 +333,29 @@ fn what_got_no_reply_is_asked_again_and_single_questions_are_made_anew() {
 
     let mut stage = opened((120, 40), ColorDepth::True, &through);
     stage.keys("tab g");
-    assert!(stage.screen().contains("choose an item"), "{}", stage.screen());
+    assert!(
+        stage.screen().contains("choose an item"),
+        "{}",
+        stage.screen()
+    );
     let (_, anew) = started(&stage.keys("j g"));
     assert_eq!(anew.stages, [Stage::SubQuestions]);
     assert_eq!((anew.only, anew.again), (vec!["q1".to_owned()], true));
 
     // Nothing without a reply, nothing to ask again.
-    let fine = Ok(held([Some(clean(8)), Some(clean(12)), Some(clean(9)), Some(clean(9))]));
+    let fine = Ok(held([
+        Some(clean(8)),
+        Some(clean(12)),
+        Some(clean(9)),
+        Some(clean(9)),
+    ]));
     let mut stage = opened((120, 40), ColorDepth::True, &fine);
     assert!(stage.keys("r").is_empty());
-    assert!(stage.screen().contains("nothing to ask again"), "{}", stage.screen());
+    assert!(
+        stage.screen().contains("nothing to ask again"),
+        "{}",
+        stage.screen()
+    );
 }
 
 #[test]
@@ -307,7 +369,11 @@ fn stopping_is_asked_for_and_leaving_says_what_it_stops() {
     });
     stage.keys("ctrl-c");
     assert!(!stage.app.quit);
-    assert!(stage.screen().contains("leaving stops it"), "{}", stage.screen());
+    assert!(
+        stage.screen().contains("leaving stops it"),
+        "{}",
+        stage.screen()
+    );
     let effects = stage.keys("x");
     assert!(matches!(effects[..], [Effect::Cancel(of)] if of == ticket));
     // What an earlier job still says is not heard.
@@ -324,18 +390,43 @@ fn stopping_is_asked_for_and_leaving_says_what_it_stops() {
         ticket,
         event: BuildEvent::Finished(Ok(end)),
     });
-    assert!(stage.screen().contains("Stopped. What was answered is kept"), "{}", stage.screen());
+    assert!(
+        stage
+            .screen()
+            .contains("Stopped. What was answered is kept"),
+        "{}",
+        stage.screen()
+    );
     stage.keys("ctrl-c");
     assert!(stage.app.quit);
 }
 
 #[test]
 fn small_terminals_and_every_key_do_no_harm() {
-    let through = Ok(held([Some(clean(8)), Some(clean(12)), Some(report(9)), Some(report(7))]));
+    let through = Ok(held([
+        Some(clean(8)),
+        Some(clean(12)),
+        Some(report(9)),
+        Some(report(7)),
+    ]));
     for size in [(80, 24), (40, 12), (60, 16), (1, 1)] {
         let mut stage = opened(size, ColorDepth::None, &through);
         for keys in [
-            "enter", "j j j j enter", "backspace", "enter", "tab", "j j", "g", "tab", "x", "l", "h", "?", "esc", ":", "esc",
+            "enter",
+            "j j j j enter",
+            "backspace",
+            "enter",
+            "tab",
+            "j j",
+            "g",
+            "tab",
+            "x",
+            "l",
+            "h",
+            "?",
+            "esc",
+            ":",
+            "esc",
         ] {
             let effects = stage.keys(keys);
             settle(&mut stage, effects, &through);
@@ -439,11 +530,14 @@ fn a_stopped_build_goes_on_and_asks_nothing_twice() {
     session.press("B");
     session.wait_for("a starts it");
     session.press("a");
-    crate::process::wait_until(Duration::from_secs(60), || server.requests().len() > asked + 8);
+    crate::process::wait_until(Duration::from_secs(60), || {
+        server.requests().len() > asked + 8
+    });
     session.press("x");
     session.wait_for("Stopped.");
     // The folder is nobody's now.
-    let (code, plan, err) = finish(place.build(&server, &["subqa", "--out", "set", "--plan", "--json"]));
+    let (code, plan, err) =
+        finish(place.build(&server, &["subqa", "--out", "set", "--plan", "--json"]));
     assert_eq!(code, Some(0), "{err}");
     let kept = plan["stages"][0]["answered"].as_u64().unwrap() as usize;
     assert!(kept > 0 && kept < QUESTIONS * DOCUMENTS, "{plan}");

@@ -323,8 +323,14 @@ fn a_redirect_from_an_open_address_to_a_private_one_is_refused_and_nothing_is_se
     let targets = [
         ("/leads/literal", format!("http://127.0.0.2:{port}/secret")),
         ("/leads/decimal", format!("http://2130706434:{port}/secret")),
-        ("/leads/mapped", format!("http://[::ffff:127.0.0.2]:{port}/secret")),
-        ("/leads/meta", "http://169.254.169.254/latest/meta-data".to_owned()),
+        (
+            "/leads/mapped",
+            format!("http://[::ffff:127.0.0.2]:{port}/secret"),
+        ),
+        (
+            "/leads/meta",
+            "http://169.254.169.254/latest/meta-data".to_owned(),
+        ),
         ("/leads/six", "http://[::1]:9/secret".to_owned()),
     ];
     let pages = targets.clone();
@@ -341,7 +347,10 @@ fn a_redirect_from_an_open_address_to_a_private_one_is_refused_and_nothing_is_se
     });
     let base = site.base_url().trim_end_matches("/v1").to_owned();
     assert!(base.contains("127.0.0.1"), "{base}");
-    let mut links: Vec<String> = targets.iter().map(|(page, _)| format!("{base}{page}")).collect();
+    let mut links: Vec<String> = targets
+        .iter()
+        .map(|(page, _)| format!("{base}{page}"))
+        .collect();
     links.extend([format!("{base}/twice"), format!("{base}/liver")]);
     let engine = Server::start_with(move |_, _| {
         let results: Vec<Value> = links
@@ -350,12 +359,30 @@ fn a_redirect_from_an_open_address_to_a_private_one_is_refused_and_nothing_is_se
             .collect();
         Script::json("200 OK", &json!({"results": results}))
     });
-    let topics = ["topics", "--questions", "qa.jsonl", "--out", "set", "--topics", "1"];
+    let topics = [
+        "topics",
+        "--questions",
+        "qa.jsonl",
+        "--out",
+        "set",
+        "--topics",
+        "1",
+    ];
     assert_eq!(finish(place.build(&model, &topics)).0, Some(0));
     let engine = engine.base_url().trim_end_matches("/v1").to_owned();
     let retrieve = [
-        "retrieve", "--out", "set", "--searxng", &engine, "--allow-address", "127.0.0.1",
-        "--pages", "9", "--page-pause", "0", "--json",
+        "retrieve",
+        "--out",
+        "set",
+        "--searxng",
+        &engine,
+        "--allow-address",
+        "127.0.0.1",
+        "--pages",
+        "9",
+        "--page-pause",
+        "0",
+        "--json",
     ];
     let (code, out, err) = finish(place.build(&model, &retrieve));
     assert_eq!(code, Some(0), "{err}");

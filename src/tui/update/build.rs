@@ -422,7 +422,7 @@ fn finished(app: &mut App, result: Result<BuildEnd, String>) -> Vec<Effect> {
     };
     // What is open has other documents now.
     if wrote && own {
-        effects.push(Effect::LoadDataset);
+        effects.push(Effect::ReloadDataset);
     }
     effects
 }

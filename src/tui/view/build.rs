@@ -243,7 +243,13 @@ fn planned(app: &App, found: &BuildPlan, flow: &mut Flow) {
     let questions = format!("{} of {all}", grouped(work as u64));
     fact(app, flow, "questions", &questions, Tone::Text);
     for stage in &found.stages {
-        fact(app, flow, stage.stage, &stage_words(stage), Tone::Text);
+        fact(
+            app,
+            flow,
+            short_name(stage),
+            &stage_words(stage),
+            Tone::Text,
+        );
     }
     flow.gap();
     let sum = &found.all;
@@ -289,6 +295,20 @@ fn planned(app: &App, found: &BuildPlan, flow: &mut Flow) {
     flow.say(&app.wraps, &text, Tone::Faint);
 }
 
+/// What a stage makes, short enough for a column.
+fn short_name(plan: &StagePlan) -> &'static str {
+    let stage = Stage::ALL
+        .into_iter()
+        .find(|stage| stage.name() == plan.stage);
+    match stage {
+        Some(Stage::Topics) => "topics",
+        Some(Stage::Retrieve) => "documents",
+        Some(Stage::SubQuestions) => "sub-questions",
+        Some(Stage::Adversarial) => "edits",
+        None => plan.stage,
+    }
+}
+
 fn stage_words(plan: &StagePlan) -> String {
     let about = if plan.guessed { "about " } else { "" };
     let items = format!("{about}{}", count(plan.items, "item"));
@@ -323,7 +343,7 @@ fn figures(app: &App, width: u16) -> Flow {
     let theme = &app.theme;
     let mut flow = Flow::new(width);
     let narrow = width < 64;
-    let name = if narrow { 15 } else { 19 };
+    let name = 20;
     let mut heading = fit("stage", name);
     for (word, columns) in COUNTS {
         heading += &format!("{word:>columns$}");
@@ -353,7 +373,8 @@ fn stage_line(app: &App, stage: Stage, name: usize, narrow: bool, flow: &mut Flo
         let room = flow.width().saturating_sub(name + 24).min(20);
         let filled = share * room / 20;
         return flow.line(Line::from(vec![
-            span(theme, fit(stage.words(), name), Tone::Strong),
+            span(theme, "  ", Tone::Text),
+            span(theme, fit(stage.words(), name - 2), Tone::Strong),
             span(theme, format!("[{}", "=".repeat(filled)), Tone::Key),
             span(
                 theme,
@@ -471,15 +492,19 @@ fn losses(app: &App, area: Rect, buffer: &mut Buffer) {
     let inner = inside(area);
     if build.rows.is_empty() {
         let mut flow = Flow::new(inner.width);
-        let any = Stage::ALL
+        let through = Stage::ALL
             .iter()
-            .any(|stage| build.report(*stage).is_some());
-        let (text, tone) = match any {
-            true => (
+            .filter(|stage| build.report(**stage).is_some());
+        let (text, tone) = match through.count() {
+            0 => ("No stage has been through yet.", Tone::Faint),
+            4 => (
                 "Nothing: every item was made and keeps the rules.",
                 Tone::Good,
             ),
-            false => ("No stage has been through yet.", Tone::Faint),
+            _ => (
+                "Nothing so far: what the stages have made is whole and keeps the rules.",
+                Tone::Good,
+            ),
         };
         flow.say(&app.wraps, text, tone);
         flow.draw(inner, buffer, 0, theme);
