@@ -16,7 +16,7 @@ use crate::engine::instance::Instance;
 use crate::engine::job::JobId;
 use crate::model::{ChatModel, ChatRequest, Delta, FailureKind, ModelError, Reply, Sampling};
 
-pub use record::{identity_of, result_of};
+pub use record::{ending_of, identity_of, result_of};
 pub(super) use record::{keep, now, record, request_key, to_value};
 
 mod merge;

@@ -1,10 +1,11 @@
 //! From a reply to its record and back.
 
+use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::data::store::{ReplyRecord, Store, StoreError, save_beside};
-use crate::domain::answer::parse;
+use crate::domain::answer::{Ending, parse};
 use crate::domain::score::score;
 use crate::domain::text::hex;
 use crate::engine::ask::AskRequest;
@@ -110,6 +111,23 @@ pub fn result_of(record: &ReplyRecord) -> Result<Result<Reply, ModelError>, Stri
         fields.insert("text".to_owned(), Value::String(record.raw.clone()));
     }
     Ok(Ok(serde_json::from_value(reply).map_err(unreadable)?))
+}
+
+/// How the reply of a record ended, without reading the rest of it; `None` for a call that gave no reply.
+///
+/// # Errors
+/// A sentence for a record whose reply is not what this program writes.
+pub fn ending_of(record: &ReplyRecord) -> Result<Option<Ending>, String> {
+    if !record.failure.is_null() {
+        return Ok(None);
+    }
+    let ending = record.reply.get("ending").unwrap_or(&Value::Null);
+    Ending::deserialize(ending).map(Some).map_err(|error| {
+        format!(
+            "record {} of the run \"{}\" can't be read: {error}",
+            record.id, record.run
+        )
+    })
 }
 
 /// The model of a record; `None` where its JSON is not what this program writes.

@@ -9,7 +9,7 @@ use crate::data::store::{ReplyRecord, Store, StoreError};
 use crate::domain::answer::{ParsedReply, parse};
 use crate::domain::prompt::reply_shape;
 use crate::domain::score::{Metric, Ratio, Scores, score};
-use crate::engine::ask::result_of;
+use crate::engine::ask::ending_of;
 use book::{Book, Verdict};
 
 pub use judge::{JudgeRequest, JudgeTrouble, judge_run};
@@ -169,11 +169,12 @@ fn rescore_record(
 /// # Errors
 /// A sentence for a record whose reply is not what this program writes.
 fn read_again(record: &ReplyRecord) -> Result<Option<(ParsedReply, Scores)>, String> {
-    let Ok(reply) = result_of(record)? else {
+    // Only the ending is read of what is stored beside the text: the times of all pieces are most of a record.
+    let Some(ending) = ending_of(record)? else {
         return Ok(None);
     };
     let shape = reply_shape(&record.question, &record.context);
-    let parsed = parse(&reply.text, &shape, reply.ending);
+    let parsed = parse(&record.raw, &shape, ending);
     let scores = score(&record.question, &record.context, &parsed);
     Ok(Some((parsed, scores)))
 }

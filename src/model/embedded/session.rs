@@ -18,8 +18,9 @@ use crate::model::{ChatRequest, Delta, FailureKind, ModelError, Reply, Timing, U
 
 /// Tokens read between two looks at the cancellation flag. Always the same and always from a multiple of
 /// itself: how many are read at once decides how sums are rounded, and the same request has to give the
-/// same reply however busy the machine is and whatever was asked before.
-const CHUNK: usize = 16;
+/// same reply however busy the machine is and whatever was asked before. From 64 tokens on llama.cpp takes its
+/// tiled products (a quarter faster on a processor with AVX2), and more than that makes stopping slow.
+const CHUNK: usize = 64;
 /// Contexts grow in steps of this many tokens.
 const CONTEXT_STEP: u32 = 2048;
 
