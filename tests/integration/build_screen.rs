@@ -397,7 +397,9 @@ fn stopping_is_asked_for_and_leaving_says_what_it_stops() {
         "{}",
         stage.screen()
     );
-    stage.keys("ctrl-c");
+    let (_, resumed) = started(&stage.keys("a"));
+    assert_eq!(resumed.stages, [Stage::SubQuestions, Stage::Adversarial]);
+    stage.keys("ctrl-c ctrl-c");
     assert!(stage.app.quit);
 }
 

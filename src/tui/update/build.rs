@@ -272,13 +272,32 @@ fn start(app: &mut App) -> Vec<Effect> {
         app.say("a build is running; it must end or be stopped before another starts");
         return Vec::new();
     }
-    match request(app) {
+    let request = match resumed(app) {
+        Some(request) => Ok(request),
+        None => request(app),
+    };
+    match request {
         Ok(request) => begin(app, request),
         Err(why) => {
             app.complain(why);
             Vec::new()
         }
     }
+}
+
+/// What goes on where the build on screen was stopped or failed. What was to be made anew has been begun anew by then,
+/// unless it never got so far.
+fn resumed(app: &App) -> Option<BuildRequest> {
+    let running = app.build.running.as_ref()?;
+    let unfinished = match &running.phase {
+        Phase::Ended(Ok(end)) => end.by_user || end.trouble.is_some(),
+        Phase::Ended(Err(_)) => true,
+        _ => false,
+    };
+    (unfinished && app.build.page == Page::Results).then(|| BuildRequest {
+        again: running.request.again && matches!(running.phase, Phase::Ended(Err(_))),
+        ..running.request.clone()
+    })
 }
 
 fn begin(app: &mut App, request: BuildRequest) -> Vec<Effect> {

@@ -149,7 +149,7 @@ const MARKS: usize = 4;
 
 fn columns(queue: &ReviewQueue, width: usize) -> Columns {
     let kind = if width >= 56 { 14 } else { 5 };
-    let id = queue.widest_id.clamp(6, if width >= 110 { 24 } else { 16 });
+    let id = queue.widest_id.clamp(8, if width >= 110 { 24 } else { 16 });
     // Only what is found takes room.
     let any = queue.items.iter().any(|item| !item.found.issues.is_empty());
     let finding = match width {

@@ -78,7 +78,10 @@ impl Private {
             Private::Closed => is_public(address),
             // An address and its mapped form are one.
             Private::These(these) => {
-                is_public(address) || these.iter().any(|one| one.to_canonical() == address.to_canonical())
+                is_public(address)
+                    || these
+                        .iter()
+                        .any(|one| one.to_canonical() == address.to_canonical())
             }
         }
     }
