@@ -470,7 +470,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         &["y"],
         ALL,
         "",
-        "copy a piece of the screen: document, question, prompt, reply, note, command … (through the terminal)",
+        "copy: document, question, prompt, reply, note or command",
     ),
     row(
         Command::View,
@@ -478,7 +478,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         &["V"],
         ALL,
         "",
-        "open a piece of the screen in your pager ($PAGER)",
+        "open one of these in your pager ($PAGER)",
     ),
     row(
         Command::EditQuery,

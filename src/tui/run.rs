@@ -349,7 +349,11 @@ impl Loop {
             Event::Key(key) if key.kind != KeyEventKind::Release => Message::Key(key),
             Event::Paste(text) => Message::Paste(text),
             Event::Mouse(mouse) => Message::Mouse(mouse),
-            Event::Resize(columns, rows) => Message::Resize(columns, rows),
+            Event::Resize(columns, rows) => {
+                // Also where the size is the same again: in a storm of sizes the terminal has cut what stood on it.
+                screen.forget()?;
+                Message::Resize(columns, rows)
+            }
             _ => return Ok(()),
         };
         self.handle(message, screen, events)

@@ -35,8 +35,8 @@ fn kept(stage: &mut Stage) -> Option<Place> {
 fn a_question_is_come_back_to_as_it_was() {
     let (mut stage, _) = started(None);
     stage.keys("/");
-    stage.type_text("i");
-    stage.keys("enter j enter s s [ R m tab z v d g");
+    stage.type_text("copper");
+    stage.keys("enter enter s s [ R m tab z v d g");
     let screen = stage.screen();
     let place = kept(&mut stage).expect("something to remember");
     assert_eq!(kept(&mut stage), None, "nothing has changed since");
@@ -75,7 +75,7 @@ fn a_question_is_come_back_to_as_it_was() {
     assert_eq!((state.condition.seed, state.focus), (1, focus));
     assert_ne!(focus, Panel::Signal, "tab has moved it");
     again.keys("q q");
-    assert_eq!(again.app.browse.filter.text(), "i");
+    assert_eq!(again.app.browse.filter.text(), "copper");
     assert!(again.app.browse.shown.len() < 4);
 }
 

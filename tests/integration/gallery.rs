@@ -142,7 +142,13 @@ fn made(fill: Fill) -> Arc<Dataset> {
     write(&folder, "signal_docs.json", &signal);
     write(&folder, "subqa_pairs.json", &subs);
     write(&folder, "counterfactual_docs.json", &edits);
-    Arc::new(Dataset::open(&folder).unwrap())
+    let mut opened = Dataset::open(&folder).unwrap();
+    // The folder has another name each time.
+    let place = folder.display().to_string();
+    for problem in &mut opened.problems {
+        *problem = problem.replace(&place, "demo");
+    }
+    Arc::new(opened)
 }
 
 /// The explorer with a dataset of this fill and a model.
@@ -164,6 +170,9 @@ fn reply(fill: Fill) -> String {
         "sub_1": {"question": "?", "answer": many, "relevant_doc_id": "DOC_1", "factual_correctness": true},
         "answer_choice": "B"})
     .to_string()
+    // As a careless model writes them: the characters themselves, not their escapes.
+    .replace("\\u001b", "\u{1b}")
+    .replace("\\u0007", "\u{7}")
 }
 
 /// The run list of this fill.
@@ -178,7 +187,7 @@ fn list(fill: Fill) -> Result<Vec<RunSummary>, String> {
                 run.name = text(fill, "run", at);
                 run.models = (0..4).map(|k| text(fill, "model", at + k)).collect();
                 run.datasets = vec![text(fill, "set", at)];
-                (run.replies, run.questions) = (18_446_744_073, 999_999_999);
+                (run.replies, run.questions) = (9_999_999, 99_999);
                 run
             });
             Ok(many.collect())
@@ -232,7 +241,9 @@ const PAGES: [Page; 21] = [
     ("browse nothing passes", |size, depth, fill| {
         let mut stage = open(size, depth, fill);
         stage.keys("/");
-        stage.type_text(&text(fill, "nothing like this", 1));
+        // All at once: letter by letter a sequence is only letters.
+        let words = (0..HOSTILE.len()).map(|at| text(fill, "nothing like this", at));
+        stage.send(Message::Paste(words.collect()));
         (fill != Fill::Broken).then_some(stage)
     }),
     ("problems", |size, depth, fill| {
@@ -426,8 +437,11 @@ const PAGES: [Page; 21] = [
                 Ok(Box::new(made))
             }
         };
+        let drawn = result.is_ok();
         stage.send(Message::Curves { ticket, result });
-        stage.keys("s");
+        if drawn {
+            stage.keys("s");
+        }
         Some(stage)
     }),
     ("compare", |size, depth, fill| {

@@ -203,7 +203,10 @@ fn stored(home: &Path, dataset: &Dataset) {
 fn walk(session: &mut Session, steps: &[(&str, &str)]) {
     for (keys, wanted) in steps {
         session.press(keys);
-        session.wait_for(wanted);
+        match wanted.strip_prefix('!') {
+            Some(gone) => session.wait_without(gone),
+            None => session.wait_for(wanted),
+        }
     }
     session.press("\x03");
     session.wait_for_end();
@@ -225,10 +228,13 @@ fn hostile_datasets_runs_notes_and_servers_do_not_reach_the_terminal() {
     assert_eq!(opened.questions.len(), 6, "{:?}", opened.problems);
     stored(home.path(), &opened);
     let text = HOSTILE.join(" ");
-    let reply = json!({"relevant_doc_id": [text], "irrelevant_doc_id": [], "step_by_step_thinking": text, "answer_choice": text});
+    // As a careless model writes it: control characters as they are, in what is hardly JSON.
+    let reply = format!(
+        "{{\"relevant_doc_id\": [\"DOC_1\"], \"step_by_step_thinking\": \"{text}\", \"answer_choice\": \"A\"}}"
+    );
     let body = json!({"error": {"message": text}});
     let scripts = vec![
-        Script::reply(&[&reply.to_string()]),
+        Script::reply(&[&reply]),
         Script::json("400 Bad Request", &body),
     ];
     let server = Server::start(scripts);
@@ -244,22 +250,23 @@ fn hostile_datasets_runs_notes_and_servers_do_not_reach_the_terminal() {
     ];
     let mut session = Session::start_at(home, "xterm-256color", (130, 45), &arguments);
     session.wait_for("questions");
+    // After an escape what lay over the screen must be gone: with a letter behind it, it is another key.
     let steps = [
         ("!", "What could not be loaded"),
-        ("\x1b", "enter opens it"),
+        ("\x1b", "!What could not be loaded"),
         ("f", "Which questions?"),
-        ("\x1b", "enter opens it"),
+        ("\x1b", "!Which questions?"),
         ("o", "Whose outcomes"),
-        ("\x1b", "enter opens it"),
+        ("\x1b", "!Whose outcomes"),
         ("\r", "Sufficiency"),
         ("p", "exactly as the model gets it"),
-        ("\x1b", "Sufficiency"),
+        ("\x1b", "!exactly as the model gets it"),
         ("a", "token"),
         ("v", "raw"),
         ("w", "Why the scores"),
-        ("\x1b", "Sufficiency"),
+        ("\x1b", "!Why the scores"),
         ("y", "What do you want to copy"),
-        ("\x1b", "Sufficiency"),
+        ("\x1b", "!What do you want to copy"),
         ("n", "n 6"),
         ("a", "No reply"),
         ("ss", "Robustness"),
@@ -278,10 +285,9 @@ fn hostile_datasets_runs_notes_and_servers_do_not_reach_the_terminal() {
     session.wait_for("questions");
     let steps = [
         ("l", "Choose a run"),
-        ("q", "enter opens it"),
-        ("t", "Full-text"),
-        ("colour", "colour"),
-        ("\x1b", "enter"),
+        ("\x1b", "!Choose a run"),
+        ("t", "Find text"),
+        ("colour", "best first"),
     ];
     walk(&mut session, &steps);
 }

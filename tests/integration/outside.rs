@@ -226,6 +226,8 @@ fn a_pager_gets_the_terminal_and_gives_it_back() {
     // Ctrl-C is the pager's business, and a change of size waits.
     kill(&session, "-INT");
     session.resize(110, 35);
+    // Not as quick as a pager that shows nothing for long.
+    std::thread::sleep(Duration::from_millis(600));
     session.press("x\r");
     session.wait_for("Sufficiency");
     session.press("[");
@@ -249,7 +251,7 @@ fn a_quick_pager_stays_to_be_read_and_a_missing_one_is_said() {
     session.wait_for("Enter goes back");
     assert!(session.text().contains("right: "), "{}", session.text());
     session.press("\r");
-    session.wait_for("enter opens it");
+    session.wait_for("enter open");
     session.press("\x03");
     assert!(session.wait_for_end().success());
 
@@ -290,8 +292,10 @@ fn a_stopped_pager_stops_the_program_and_both_go_on() {
     }
     kill(&session, "-CONT");
     session.wait_for("AGAIN");
+    // Not as quick as a pager that shows nothing for long.
+    std::thread::sleep(Duration::from_millis(600));
     session.press("\r");
-    session.wait_for("enter opens it");
+    session.wait_for("enter open");
     session.press("\x03");
     assert!(session.wait_for_end().success());
     session.check_restored();

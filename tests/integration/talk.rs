@@ -249,12 +249,11 @@ caption = "How the rate falls with p."
 show = "curves"
 scenario = "sufficiency"
 docs = 5
-metric = "insufficient_rate"
-paper = "GPT-4o"
-[[steps]]
-caption = "The standard test."
-scenario = "standard"
 metric = "main_accuracy"
+paper = "GPT-4o-mini"
+[[steps]]
+caption = "And how often it says that it does not suffice."
+metric = "insufficient_rate"
 paper = "none"
 [[steps]]
 caption = "A test that was never asked."
@@ -285,9 +284,9 @@ show = "documents"
     let screen = stage.screen();
     for words in [
         "How the rate falls",
-        "insufficient information",
+        "main accuracy",
         "5 documents",
-        "GPT-4o in the paper",
+        "GPT-4o-mini in the paper",
         "run night",
         "1/5",
     ] {
@@ -299,7 +298,7 @@ show = "documents"
     assert_eq!(reads(&stage.keys("space")), []);
     let screen = stage.screen();
     assert!(
-        screen.contains("main accuracy") && !screen.contains("in the paper"),
+        screen.contains("\"insufficient information\" /") && !screen.contains("in the paper"),
         "{screen}"
     );
     assert_eq!(reads(&stage.keys("space")), []);

@@ -179,7 +179,7 @@ fn columns(app: &App, width: usize) -> Columns {
     let part = if width < 90 {
         0
     } else {
-        longest(|entry| entry.part.chars().count(), 14)
+        longest(|entry| entry.part.width(), 14)
     };
     // Without a reply yet there is nothing to say in words.
     let outcome = if width < 60 || app.browse.outcomes.is_empty() {
@@ -191,7 +191,9 @@ fn columns(app: &App, width: usize) -> Columns {
     let gaps = 2 + 2 + if part > 0 { 2 } else { 0 } + if counts > 0 { 2 } else { 0 };
     let least = if width < 50 { 8 } else { 16 };
     let spare = width.saturating_sub(outcome + part + counts + gaps + LEAST_TEXT);
-    let id = longest(|entry| entry.id.width(), spare.max(least)).max(2);
+    // Long ids take no more than a third of the row from the question.
+    let most = spare.min(width / 3).max(least);
+    let id = longest(|entry| entry.id.width(), most).max(2);
     Columns {
         outcome,
         id,
@@ -325,7 +327,8 @@ fn entry_line(app: &App, index: usize, columns: &Columns) -> Line<'static> {
         Span::raw("  "),
     ];
     if columns.part > 0 {
-        spans.push(span(theme, fit(&entry.part, columns.part + 2), Tone::Faint));
+        spans.push(span(theme, fit(&entry.part, columns.part), Tone::Faint));
+        spans.push(Span::raw("  "));
     }
     spans.push(span(theme, fit(&entry.text, columns.text), Tone::Text));
     if columns.counts > 0 {

@@ -6,6 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Borders, Widget};
 
+use crate::tui::app::annotate::RunList;
 use crate::tui::app::retrieval::IndexState;
 use crate::tui::app::sweep::Phase;
 use crate::tui::app::{App, Notice, Overlay, Screen, build, compare, sweep};
@@ -149,7 +150,12 @@ pub(super) fn footer(app: &App, area: Rect, buffer: &mut Buffer) {
         Some(Overlay::Palette { .. }) => {
             fixed(theme, &["enter run", "up/down choose", "esc close"])
         }
-        Some(Overlay::Runs { .. }) => fixed(theme, &["enter choose", "up/down move", "esc close"]),
+        Some(Overlay::Runs { .. }) => match &app.annotate.runs {
+            RunList::Ready(runs) if !runs.is_empty() => {
+                fixed(theme, &["enter choose", "up/down move", "esc close"])
+            }
+            _ => fixed(theme, &["esc close"]),
+        },
         Some(Overlay::Facets { .. }) => fixed(
             theme,
             &["space choose", "c clear", "up/down move", "esc close"],
@@ -403,7 +409,7 @@ fn matters(app: &App, command: Command) -> bool {
             .is_some_and(|queue| queue.others.len() > 1),
         Command::ToggleRaw if app.screen == Screen::Annotate => true,
         Command::FocusNext if app.screen == Screen::Annotate => annotate::has_two_panels(app),
-        Command::Ask => !running,
+        Command::Ask => !running && context.is_some(),
         Command::Stop => running,
         Command::ToggleRaw => replied,
         Command::NextDiffView => context.is_some_and(|context| {
@@ -457,6 +463,11 @@ fn matters_in_runs(app: &App, command: Command) -> Option<bool> {
     let phase = sweep.running.as_ref().map(|running| &running.phase);
     let at_rest = matches!(phase, Some(Phase::Paused | Phase::Ended(_)));
     let compare = app.compare.page;
+    let curves = sweep.curves.as_ref();
+    let drawn =
+        page == sweep::Page::Curves && curves.is_some_and(|curves| curves.panel().is_some());
+    let compared = app.compare.result.ready().is_some();
+    let paired = compare == compare::Page::Pair && app.compare.pair.ready().is_some();
     Some(match command {
         Command::SweepChoose => page != sweep::Page::Curves,
         Command::SweepStart => match page {
@@ -470,19 +481,25 @@ fn matters_in_runs(app: &App, command: Command) -> Option<bool> {
         }
         Command::SweepStop => page == sweep::Page::Progress && sweep.is_active(),
         Command::ValueBack | Command::ValueNext => page == sweep::Page::Plan,
-        Command::NextMeasure | Command::NextCurveDocs | Command::NextPaper => {
-            page == sweep::Page::Curves
-        }
-        Command::NextScenario if on_sweep => page == sweep::Page::Curves,
+        Command::NextMeasure | Command::NextCurveDocs | Command::NextPaper => drawn,
+        Command::NextScenario if on_sweep => drawn,
         // They lead to where one is.
         Command::Sweep => !on_sweep,
         Command::Compare => {
             app.screen != Screen::Compare && !(on_sweep && page == sweep::Page::Plan)
         }
-        Command::CompareChoose => compare != compare::Page::Pair,
-        Command::NextList | Command::NextCondition => compare == compare::Page::Result,
-        Command::ToggleRaw if app.screen == Screen::Compare => compare == compare::Page::Pair,
-        Command::FocusNext if app.screen == Screen::Compare => compare != compare::Page::Choose,
+        Command::CompareChoose => match compare {
+            compare::Page::Choose => sweep.runs.ready().is_some_and(|runs| !runs.is_empty()),
+            compare::Page::Result => app.compare.chosen().is_some(),
+            compare::Page::Pair => false,
+        },
+        Command::NextList | Command::NextCondition => compare == compare::Page::Result && compared,
+        Command::ToggleRaw if app.screen == Screen::Compare => paired,
+        Command::FocusNext if app.screen == Screen::Compare => match compare {
+            compare::Page::Choose => false,
+            compare::Page::Result => compared,
+            compare::Page::Pair => paired,
+        },
         Command::ProbeRun => app.probe.asking.is_none(),
         Command::ProbeStop => app.probe.asking.is_some(),
         _ => return None,

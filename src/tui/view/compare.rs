@@ -131,7 +131,11 @@ fn nothing_to_choose(app: &App, rows: Rect, buffer: &mut Buffer) {
     let sweep = app.keymap.key(Command::Sweep);
     let (text, tone) = match &app.sweep.runs {
         Loaded::Failed(why) => (
-            format!("The runs can't be read: {}", one_line(why)),
+            format!(
+                "The runs can't be read: {}. {} tries again.",
+                one_line(why).trim_end_matches('.'),
+                app.keymap.key(Command::Compare)
+            ),
             Tone::Bad,
         ),
         Loaded::Ready(_) => (
@@ -510,7 +514,12 @@ fn pair(app: &App, area: Rect, buffer: &mut Buffer) {
     let Some(pair) = app.compare.pair.ready() else {
         let mut flow = Flow::new(inside(area).width);
         match &app.compare.pair {
-            Loaded::Failed(why) => flow.say(&app.wraps, &one_line(why), Tone::Bad),
+            Loaded::Failed(why) => {
+                flow.say(&app.wraps, &one_line(why), Tone::Bad);
+                let back = app.keymap.key(Command::Back);
+                let text = format!("{back} goes back to the list.");
+                flow.say(&app.wraps, &text, Tone::Faint);
+            }
             _ => flow.say(&app.wraps, "reading both replies …", Tone::Faint),
         }
         let left = vec![span(theme, "Pair", Tone::Title)];

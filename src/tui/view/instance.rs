@@ -10,7 +10,7 @@ use crate::domain::passage::Role;
 use crate::domain::text::count;
 use crate::tui::app::instance::{InstanceState, Panel};
 use crate::tui::app::reply::caution;
-use crate::tui::app::{App, ModelState};
+use crate::tui::app::{App, ModelState, Screen};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::chrome::{FRAME_COLUMNS, bar, inside, panel, put, span};
@@ -460,6 +460,10 @@ fn cut_question_titles(app: &App, state: &InstanceState, width: u16) -> (Spans, 
     if width >= 60 {
         let id = cut(&one_line(&state.question.id), 16);
         title.push(span(theme, format!("  {id}"), Tone::Faint));
+    }
+    // A talk has no panels to go to.
+    if app.screen == Screen::Talk {
+        return (title, Vec::new());
     }
     let key = app.keymap.key(Command::FocusPrevious);
     let used: usize = title.iter().map(Span::width).sum();

@@ -10,7 +10,7 @@ use crate::tui::app::{App, Overlay};
 use crate::tui::command::{COMMANDS, Command, info};
 use crate::tui::theme::Tone;
 use crate::tui::view::chrome::{frame, inside, put, span};
-use crate::tui::widgets::line::fit;
+use crate::tui::widgets::line::{cut, fit};
 
 /// Commands of the screen that match what was typed, best first.
 pub fn matches(app: &App) -> Vec<Command> {
@@ -64,10 +64,11 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         let Some(row) = info(*command) else {
             continue;
         };
+        let room = usize::from(inner.width).saturating_sub(19 + 10);
         let line = Line::from(vec![
             span(theme, fit(row.name, 19), Tone::Strong),
             span(theme, fit(&app.keymap.key(*command), 10), Tone::Key),
-            span(theme, row.help, Tone::Faint),
+            span(theme, cut(row.help, room), Tone::Faint),
         ]);
         put(buffer, inner.x, y, &line, inner.width);
         if index == *selected {

@@ -1,5 +1,7 @@
 //! The probe screen: what can be changed in the context, what that did, and the reply on screen.
 
+use std::rc::Rc;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -17,6 +19,7 @@ use crate::tui::view::chrome::{bar, frame, inside, panel, put, span};
 use crate::tui::view::sweep::{WIDE, body, select};
 use crate::tui::widgets::flow::{Flow, scroll_bar};
 use crate::tui::widgets::line::{cut, fit, one_line};
+use crate::tui::widgets::text::Rich;
 
 /// Columns of a change in the table.
 const CHANGE: usize = 34;
@@ -225,8 +228,11 @@ fn table(app: &App, found: &Probed, flow: &mut Flow) {
         // What does not flip needs no reason.
         if at == 0 || tried.effect.is_flip() || tried.effect == Effect::Unavailable {
             for reason in &tried.reasons {
-                let text = format!("    {}", one_line(reason));
-                flow.say(&app.wraps, &text, Tone::Warning);
+                flow.text(
+                    &app.wraps,
+                    Rc::new(Rich::plain(&one_line(reason), Tone::Warning)),
+                    4,
+                );
             }
         }
     }
@@ -266,7 +272,8 @@ fn row(app: &App, tried: &Tried, flow: &mut Flow) {
         ]));
         return;
     }
-    flow.line(Line::from(vec![mark, span(theme, change, Tone::Text)]));
+    let change = Rc::new(Rich::plain(&change, Tone::Text));
+    flow.beside(&app.wraps, Line::from(mark), 2, change);
     flow.line(Line::from(vec![
         span(theme, format!("  {said}"), Tone::Strong),
         span(theme, words, tone),

@@ -11,7 +11,7 @@ use crate::domain::passage::Role;
 use crate::domain::text::count;
 use crate::tui::app::instance::InstanceState;
 use crate::tui::app::reply::{Phase, ReplyState, Verdict, caution};
-use crate::tui::app::{App, ModelState};
+use crate::tui::app::{App, ModelState, Screen};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::browse::verdict_tone;
@@ -178,6 +178,10 @@ fn invitation(app: &App, state: &InstanceState, flow: &mut Flow) {
         ModelState::Ready(identity) => identity.name.as_str(),
         _ => app.settings.model.as_str(),
     };
+    // The keys of a talk are others.
+    if app.screen == Screen::Talk {
+        return flow.say(&app.wraps, "No reply yet.", Tone::Faint);
+    }
     let text = format!(
         "No reply for exactly this context yet. {ask} asks {}.",
         one_line(model)

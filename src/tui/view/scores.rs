@@ -7,10 +7,10 @@ use ratatui::text::{Line, Span};
 use crate::domain::context::Scenario;
 use crate::domain::passage::Role;
 use crate::domain::score::{Labelled, Metric, Scores, SubScore};
-use crate::tui::app::App;
 use crate::tui::app::instance::InstanceState;
 use crate::tui::app::reached::SoFar;
 use crate::tui::app::reply::ReplyState;
+use crate::tui::app::{App, Screen};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::browse::verdict_tone;
@@ -83,6 +83,8 @@ fn expected(app: &App, state: &InstanceState, flow: &mut Flow) {
     let text = match shown(app, state) {
         Some(reply) if reply.running() => "Scores appear here as the reply comes.".to_owned(),
         Some(_) => "No reply came, so there is nothing to score; it counts in no rate.".to_owned(),
+        // Its panel says what must be changed before anything can be asked.
+        None if state.composed.is_err() || app.screen == Screen::Talk => String::new(),
         None => format!("{} asks the model.", app.keymap.key(Command::Ask)),
     };
     flow.say(&app.wraps, &text, Tone::Faint);

@@ -168,7 +168,11 @@ fn state(app: &App, rows: Rect, buffer: &mut Buffer) {
     let (text, tone) = match &app.sweep.runs {
         Loaded::Loading { .. } | Loaded::Nothing => ("reading the runs …".to_owned(), Tone::Faint),
         Loaded::Failed(why) => (
-            format!("The runs can't be read: {}", one_line(why)),
+            format!(
+                "The runs can't be read: {}. {} tries again.",
+                one_line(why).trim_end_matches('.'),
+                app.keymap.key(Command::Sweep)
+            ),
             Tone::Bad,
         ),
         Loaded::Ready(runs) if runs.is_empty() => (
