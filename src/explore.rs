@@ -18,7 +18,7 @@ use crate::tui::command::COMMANDS;
 use crate::tui::keymap::Keymap;
 use crate::tui::theme::{self, ColorDepth};
 use crate::tui::{
-    FindEncoder, ModelChoice, ModelSettings, OpenIndex, Remembered, Setup, Shelf, Source,
+    FindEncoder, ModelChoice, ModelSettings, OpenIndex, OpenIndexes, Remembered, Setup, Shelf, Source,
 };
 
 /// Name of the run under which the explorer stores replies.
@@ -144,6 +144,7 @@ pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure>
         },
         encoder: find_encoder(environment),
         index: (!args.index.is_empty()).then(|| open_index(args.index, environment)),
+        indexes: indexes(environment),
         backend: encoder::backend(None, environment)?,
         cache: Some(paths.cache.join("embeddings")),
         hits: config.retrieval.k,
@@ -250,6 +251,14 @@ fn model(base_url: Option<String>, environment: &Environment, pace: Pace) -> Mod
 fn find_encoder(environment: &Environment) -> FindEncoder {
     let environment = environment.clone();
     Arc::new(move || encoder::folders(None, &environment).map_err(|failure| failure.to_string()))
+}
+
+fn indexes(environment: &Environment) -> OpenIndexes {
+    let environment = environment.clone();
+    Arc::new(move |names: &[String]| {
+        search::open_index(names, None, None, None, &environment)
+            .map_err(|failure| failure.to_string())
+    })
 }
 
 fn open_index(names: Vec<String>, environment: &Environment) -> OpenIndex {

@@ -26,6 +26,7 @@ pub mod remote;
 pub mod replay;
 pub mod report;
 pub mod rescore;
+pub mod rows;
 pub mod runs;
 pub mod score;
 pub mod search;

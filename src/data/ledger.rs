@@ -4,13 +4,14 @@
 //! request. So a build that was killed goes on with what it has, and nothing is asked twice.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::data::locked::{LockFault, open_locked};
 use crate::domain::plain::json_reason;
 
 /// The file's name.
@@ -121,22 +122,13 @@ impl Ledger {
                 path.display()
             ))
         };
-        let file = OpenOptions::new()
-            .create(true)
-            .read(true)
-            .append(true)
-            .open(&path)
-            .map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(LedgerError(format!(
-                    "another process builds in {}; wait for its end, or name another folder with --out",
-                    folder.display()
-                )));
-            }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-        }
+        let file = open_locked(&path).map_err(|fault| match fault {
+            LockFault::Held => LedgerError(format!(
+                "another process builds in {}; wait for its end, or name another folder with --out",
+                folder.display()
+            )),
+            LockFault::Io(error) => failed(error),
+        })?;
         let mut ledger = Ledger::empty(path.clone());
         let whole = ledger.read(&file)?;
         file.set_len(whole).map_err(failed)?;

@@ -13,6 +13,7 @@ pub mod models;
 pub mod probe;
 pub mod quality;
 pub mod rescore;
+pub mod review;
 pub mod search;
 pub mod survey;
 pub mod sweep;

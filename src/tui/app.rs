@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use crate::data::dataset::Dataset;
 use crate::domain::prompt::Templates;
+use crate::domain::review::Reason;
 use crate::model::{BackendKind, ModelIdentity};
 use crate::tui::app::annotate::{Annotate, RunUse};
 use crate::tui::app::browse::Browse;
+use crate::tui::app::build::BuildState;
 use crate::tui::app::comeback::Comeback;
 use crate::tui::app::compare::CompareState;
 use crate::tui::app::facet::FacetValue;
@@ -19,6 +21,7 @@ use crate::tui::app::pieces::{Destination, Piece};
 use crate::tui::app::probe::ProbeState;
 use crate::tui::app::reply::Replies;
 use crate::tui::app::retrieval::{IndexState, RetrievalState};
+use crate::tui::app::review::ReviewState;
 use crate::tui::app::sweep::SweepState;
 use crate::tui::app::talk::{Talk, Waiting};
 use crate::tui::keymap::Keymap;
@@ -28,6 +31,7 @@ use crate::tui::widgets::text::WrapCache;
 
 pub mod annotate;
 pub mod browse;
+pub mod build;
 pub mod comeback;
 pub mod compare;
 pub mod curves;
@@ -42,6 +46,7 @@ pub mod probe;
 pub mod reached;
 pub mod reply;
 pub mod retrieval;
+pub mod review;
 pub mod sweep;
 pub mod talk;
 
@@ -66,6 +71,12 @@ pub enum Screen {
     Annotate,
     /// Full-text search over everything that is open.
     Find,
+    /// The items of the benchmark, waiting for a decision.
+    Review,
+    /// One item that is being decided.
+    ReviewItem,
+    /// Making a benchmark.
+    Build,
     /// A talk: steps of a script with large panels and a caption.
     Talk,
 }
@@ -83,6 +94,9 @@ impl Screen {
             Screen::Queue => "queue",
             Screen::Annotate => "annotate",
             Screen::Find => "find",
+            Screen::Review => "review",
+            Screen::ReviewItem => "item",
+            Screen::Build => "build",
             Screen::Talk => "talk",
         }
     }
@@ -159,6 +173,17 @@ pub enum Overlay {
         /// The values with their counts.
         values: Vec<FacetValue>,
     },
+    /// Why an item is rejected.
+    Reject {
+        /// The reasons that fit it.
+        reasons: Vec<Reason>,
+        /// Chosen row.
+        selected: usize,
+        /// More about it.
+        words: Input,
+        /// Whether keys go to the words.
+        typing: bool,
+    },
     /// What of the screen can be copied, or opened in a pager.
     Pieces {
         /// Chosen row.
@@ -181,6 +206,7 @@ impl Overlay {
             Overlay::Palette { .. }
             | Overlay::Runs { .. }
             | Overlay::Facets { .. }
+            | Overlay::Reject { .. }
             | Overlay::Pieces { .. } => None,
         }
     }
@@ -195,6 +221,7 @@ impl Overlay {
             Overlay::Palette { .. }
             | Overlay::Runs { .. }
             | Overlay::Facets { .. }
+            | Overlay::Reject { .. }
             | Overlay::Pieces { .. } => None,
         }
     }
@@ -284,6 +311,10 @@ pub struct App {
     pub annotate: Annotate,
     /// Full-text search.
     pub find: FindState,
+    /// Reviewing the benchmark.
+    pub review: ReviewState,
+    /// Making a benchmark.
+    pub build: BuildState,
     /// What is remembered from one start to the next.
     pub comeback: Comeback,
     /// The talk that is given, if the program was started for one.
@@ -339,6 +370,8 @@ impl App {
             speed: 1.0,
             annotate: Annotate::default(),
             find: FindState::default(),
+            review: ReviewState::default(),
+            build: BuildState::default(),
             comeback: Comeback::default(),
             talk: None,
             keymap,
@@ -425,6 +458,7 @@ impl App {
             || self.retrieval.is_busy()
             || self.sweep.is_busy()
             || self.compare.is_busy()
+            || self.build.is_busy()
             || self.talk_waits()
     }
 

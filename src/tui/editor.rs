@@ -38,6 +38,11 @@ pub enum Purpose {
         /// The reply.
         reply: String,
     },
+    /// An item of a benchmark under review.
+    Item {
+        /// Its id.
+        item: String,
+    },
 }
 
 /// A text for a program of the user's.

@@ -2,6 +2,7 @@
 //! files, models and the engine.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
@@ -15,22 +16,28 @@ use crate::domain::answer::ReplyShape;
 use crate::domain::context::{Condition, Context, Variant};
 use crate::domain::prompt::Prompt;
 use crate::domain::question::Question;
+use crate::domain::review::Event as Decided;
 use crate::engine::ask::{self, AskEvent, AskRequest};
 use crate::engine::instance::Instance;
 use crate::model::{BackendKind, ChatModel};
 use crate::tui::app::Ticket;
+use crate::tui::app::build::BuildRequest;
 use crate::tui::app::compare::Contender;
 use crate::tui::app::plan::SweepRequest;
 use crate::tui::app::reply::{LastReply, Verdict};
 use crate::tui::editor::Outside;
-use crate::tui::effects::annotate::Task;
+use crate::tui::effects::annotate::QueueTask;
+use crate::tui::effects::review::ReviewTask;
 use crate::tui::message::{Message, ReplyEvent};
 use crate::tui::{Setup, Source};
 
 mod annotate;
+mod build;
+mod desk;
 mod find;
 mod highlight;
 mod probe;
+mod review;
 mod runs;
 mod search;
 mod session;
@@ -41,6 +48,8 @@ mod sweep;
 pub enum Effect {
     /// Read the dataset.
     LoadDataset,
+    /// Read it again after it has changed; one stays where one is.
+    ReloadDataset,
     /// Open the model.
     OpenModel,
     /// Store where one is.
@@ -173,6 +182,54 @@ pub enum Effect {
         /// The choice, as JSON.
         choice: String,
     },
+    /// Read what was decided about a dataset's items, and have the checks look at them.
+    OpenReview {
+        /// The job.
+        ticket: Ticket,
+        /// The dataset.
+        dataset: Arc<Dataset>,
+        /// Who reviews.
+        hand: Hand,
+    },
+    /// Write what was decided about an item.
+    Review {
+        /// The dataset's name.
+        dataset: String,
+        /// Who decided.
+        hand: Hand,
+        /// What.
+        event: Decided,
+    },
+    /// Remember what a queue of items is narrowed to.
+    KeepReview {
+        /// The dataset's name.
+        dataset: String,
+        /// Whose queue.
+        hand: Hand,
+        /// The choice, as JSON.
+        choice: String,
+    },
+    /// Look at the folder of a build.
+    LookAtBuild {
+        /// The job.
+        ticket: Ticket,
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Find out what a build would ask.
+    PlanBuild {
+        /// The job.
+        ticket: Ticket,
+        /// What is planned.
+        request: Box<BuildRequest>,
+    },
+    /// Start a build.
+    StartBuild {
+        /// The job.
+        ticket: Ticket,
+        /// What is asked for.
+        request: Box<BuildRequest>,
+    },
     /// Read what the facets of the list of questions need of stored replies.
     LoadCases {
         /// The job.
@@ -269,7 +326,9 @@ pub(crate) struct Effects {
     search: search::Search,
     sweeps: sweep::Sweeps,
     probing: Option<(Ticket, CancellationToken)>,
-    desk: annotate::Desk,
+    desk: desk::Desk<QueueTask>,
+    reviews: desk::Desk<ReviewTask>,
+    builds: build::Builds,
     find: find::Find,
     keeper: session::Keeper,
 }
@@ -300,20 +359,27 @@ impl Effects {
             search: search::Search::default(),
             sweeps: sweep::Sweeps::default(),
             probing: None,
-            desk: annotate::Desk::default(),
+            desk: desk::Desk::default(),
+            reviews: desk::Desk::default(),
+            builds: build::Builds::default(),
             find: find::Find::default(),
             keeper: session::Keeper::default(),
         }
     }
 
-    fn desk(&mut self, task: Task) {
+    fn desk(&mut self, task: QueueTask) {
         self.desk.ask(&self.setup, &self.messages, task);
+    }
+
+    fn review(&mut self, task: ReviewTask) {
+        self.reviews.ask(&self.setup, &self.messages, task);
     }
 
     /// Starts an effect and returns at once. Those of the loop itself are not handled here.
     pub fn start(&mut self, effect: Effect) {
         match effect {
-            Effect::LoadDataset => self.load_dataset(),
+            Effect::LoadDataset => self.load_dataset(true),
+            Effect::ReloadDataset => self.load_dataset(false),
             Effect::OpenModel => {
                 let job = self.job();
                 self.thread("open model", move || {
@@ -348,6 +414,7 @@ impl Effects {
                         cancel.cancel();
                     }
                 }
+                self.builds.stop(ticket);
                 self.search.cancel(ticket);
                 self.find.cancel(ticket);
             }
@@ -397,17 +464,68 @@ impl Effects {
                 move |result| Message::Pair { ticket, result },
             ),
             Effect::Probe(parts) => self.probe(*parts),
-            Effect::LoadRuns { annotator } => self.desk(Task::Runs { annotator }),
-            Effect::OpenQueue { ticket, run, hand } => self.desk(Task::Queue { ticket, run, hand }),
-            Effect::LoadReply { ticket, id } => self.desk(Task::Reply { ticket, id }),
-            Effect::Annotate { run, hand, event } => self.desk(Task::Write { run, hand, event }),
-            Effect::KeepQueue { run, hand, choice } => self.desk(Task::Keep { run, hand, choice }),
+            Effect::LoadRuns { annotator } => self.desk(QueueTask::Runs { annotator }),
+            Effect::OpenQueue { ticket, run, hand } => {
+                self.desk(QueueTask::Queue { ticket, run, hand })
+            }
+            Effect::LoadReply { ticket, id } => self.desk(QueueTask::Reply { ticket, id }),
+            Effect::Annotate { run, hand, event } => {
+                self.desk(QueueTask::Write { run, hand, event })
+            }
+            Effect::KeepQueue { run, hand, choice } => {
+                self.desk(QueueTask::Keep { run, hand, choice })
+            }
+            Effect::OpenReview {
+                ticket,
+                dataset,
+                hand,
+            } => self.review(ReviewTask::Queue {
+                ticket,
+                dataset,
+                hand,
+            }),
+            Effect::Review {
+                dataset,
+                hand,
+                event,
+            } => self.review(ReviewTask::Write {
+                dataset,
+                hand,
+                event,
+            }),
+            Effect::KeepReview {
+                dataset,
+                hand,
+                choice,
+            } => self.review(ReviewTask::Keep {
+                dataset,
+                hand,
+                choice,
+            }),
+            Effect::LookAtBuild { ticket, folder } => self.fetch(
+                "looking at the build",
+                move |_| build::held(&folder).map(Box::new),
+                move |result| Message::BuildLooked { ticket, result },
+            ),
+            Effect::PlanBuild { ticket, request } => {
+                let models = self.sweeps.models();
+                self.fetch(
+                    "planning the build",
+                    move |job| build::planned(job, &models, &request).map(Box::new),
+                    move |result| Message::BuildPlanned { ticket, result },
+                );
+            }
+            Effect::StartBuild { ticket, request } => {
+                let runtime = self.runtime.clone();
+                let (job, models) = (self.job(), self.sweeps.models());
+                self.builds.start(job, models, runtime, ticket, *request);
+            }
             Effect::LoadCases {
                 ticket,
                 fingerprint,
                 run,
                 annotator,
-            } => self.desk(Task::Cases {
+            } => self.desk(QueueTask::Cases {
                 ticket,
                 fingerprint,
                 run,
@@ -448,6 +566,7 @@ impl Effects {
             cancel.cancel();
         }
         self.sweeps.shut_down();
+        self.builds.shut_down();
         self.search = search::Search::default();
         self.find = find::Find::default();
     }
@@ -506,10 +625,11 @@ impl Effects {
         });
     }
 
-    fn load_dataset(&self) {
+    fn load_dataset(&self, first: bool) {
         let job = self.job();
         self.thread("load dataset", move || {
-            if let Some(remembered) = job.setup.session.as_ref().filter(|one| !one.fresh) {
+            let remembered = job.setup.session.as_ref();
+            if let Some(remembered) = remembered.filter(|one| first && !one.fresh) {
                 job.send(Message::Session(crate::data::session::read(
                     &remembered.path,
                 )));

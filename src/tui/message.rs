@@ -9,6 +9,7 @@ use crate::data::dataset::Dataset;
 use crate::data::session::Session;
 use crate::data::store::{ReplyRecord, RunSummary};
 use crate::domain::annotation::Part;
+use crate::domain::build::Held;
 use crate::domain::ranking::MeasuresAt;
 use crate::model::ModelIdentity;
 use crate::retrieval::IndexInfo;
@@ -16,6 +17,7 @@ use crate::retrieval::map::Map;
 use crate::tui::app::Ticket;
 use crate::tui::app::annotate::{QueueParts, RunRow};
 use crate::tui::app::browse::StoredCases;
+use crate::tui::app::build::{BuildEnd, BuildPlan, BuildProgress, StageEnd};
 use crate::tui::app::compare::Compared;
 use crate::tui::app::curves::Figures;
 use crate::tui::app::find::TextHit;
@@ -23,6 +25,7 @@ use crate::tui::app::plan::Estimate;
 use crate::tui::app::probe::Probed;
 use crate::tui::app::reply::LastReply;
 use crate::tui::app::retrieval::{EncoderName, Hits};
+use crate::tui::app::review::ReviewParts;
 use crate::tui::app::sweep::{SweepEnd, SweepProgress};
 use crate::tui::editor::Purpose;
 use crate::tui::theme::{Background, Tone};
@@ -104,6 +107,38 @@ pub enum Message {
     },
     /// What was said of a reply is on disk, or is not.
     Annotated(Result<(), String>),
+    /// The items of a dataset and what was decided about them were read.
+    Review {
+        /// Its job.
+        ticket: Ticket,
+        /// In which part it was asked for.
+        part: Part,
+        /// What there is.
+        result: Result<Box<ReviewParts>, String>,
+    },
+    /// What was decided about an item is on disk, or is not.
+    Reviewed(Result<(), String>),
+    /// The folder of a build was looked at.
+    BuildLooked {
+        /// Its job.
+        ticket: Ticket,
+        /// What is there, or why it can't be used.
+        result: Result<Box<Held>, String>,
+    },
+    /// What a planned build will ask.
+    BuildPlanned {
+        /// Its job.
+        ticket: Ticket,
+        /// The plan, or why there is none.
+        result: Result<Box<BuildPlan>, String>,
+    },
+    /// From a build.
+    Build {
+        /// Its job.
+        ticket: Ticket,
+        /// What happened.
+        event: BuildEvent,
+    },
     /// What the facets of the list of questions need.
     Cases {
         /// Its job.
@@ -240,6 +275,17 @@ pub enum ProbeEvent {
     Progress(usize, usize),
     /// The end, exactly once; an error is one clear sentence.
     Finished(Result<Box<Probed>, String>),
+}
+
+/// What a build reports.
+#[derive(Debug)]
+pub enum BuildEvent {
+    /// How far a stage is.
+    Progress(BuildProgress),
+    /// A stage is through, and its files are written.
+    Stage(Box<StageEnd>),
+    /// The end, exactly once; an error is one clear sentence.
+    Finished(Result<BuildEnd, String>),
 }
 
 /// What full-text search reports.

@@ -12,7 +12,7 @@ use crate::domain::annotation::Taxonomy;
 use crate::domain::prompt::Templates;
 use crate::model::replay::Pace;
 use crate::model::{ChatModel, ModelError, Sampling};
-use crate::retrieval::{EncoderFolders, Search};
+use crate::retrieval::{EncoderFolders, Method, Search};
 use crate::tui::theme::ColorDepth;
 
 pub mod app;
@@ -73,6 +73,11 @@ pub type NamedSettings = Arc<dyn Fn(&str) -> ModelSettings + Send + Sync>;
 
 /// The name under which the replies of the model of a name are stored, without opening it.
 pub type StoredName = Arc<dyn Fn(&str) -> Result<String, String> + Send + Sync>;
+
+/// Opens the indexes of these names, searched as one, with the way in which they are asked best; called off the draw
+/// path. An error is one clear sentence.
+pub type OpenIndexes =
+    Arc<dyn Fn(&[String]) -> Result<(Arc<dyn Search>, Method), String> + Send + Sync>;
 
 /// Models by name, for sweeps.
 #[derive(Clone)]
@@ -136,6 +141,8 @@ pub struct Setup {
     pub encoder: FindEncoder,
     /// Searched instead of the dataset's own documents.
     pub index: Option<OpenIndex>,
+    /// Indexes that a build searches.
+    pub indexes: OpenIndexes,
     /// Where the encoder runs.
     pub backend: medrgb_encoder::BackendChoice,
     /// Folder for embeddings; `None` keeps nothing.

@@ -503,12 +503,17 @@ impl Loop {
             _ => Ok(()),
         });
         let sweeping = self.app.sweep.is_active();
-        let patience = if sweeping { SWEEP_FAREWELL } else { FAREWELL };
+        let patience = match sweeping || self.app.build.is_active() {
+            true => SWEEP_FAREWELL,
+            false => FAREWELL,
+        };
         let deadline = Instant::now() + patience;
         while self.app.replies.running.is_some()
             || self.app.probe.asking.is_some()
             || self.app.sweep.is_active()
+            || self.app.build.is_active()
             || self.app.annotate.pending() > 0
+            || self.app.review.pending() > 0
         {
             match tokio::time::timeout_at(deadline.into(), self.messages.recv()).await {
                 Ok(Some(message)) => {

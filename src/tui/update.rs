@@ -16,6 +16,7 @@ use crate::tui::view;
 
 mod annotate;
 mod browse;
+mod build;
 mod comeback;
 mod compare;
 mod facet;
@@ -28,6 +29,7 @@ mod probe;
 mod queue;
 mod reply;
 mod retrieval;
+mod review;
 mod sweep;
 mod talk;
 
@@ -117,6 +119,18 @@ fn handle(app: &mut App, message: Message) -> Vec<Effect> {
             Vec::new()
         }
         Message::Annotated(result) => annotate::on_written(app, result),
+        Message::Review {
+            ticket,
+            part,
+            result,
+        } => review::on_queue(app, ticket, part, result),
+        Message::Reviewed(result) => review::on_written(app, result),
+        Message::BuildLooked { ticket, result } => build::on_looked(app, ticket, result),
+        Message::BuildPlanned { ticket, result } => {
+            build::on_planned(app, ticket, result);
+            Vec::new()
+        }
+        Message::Build { ticket, event } => build::on_event(app, ticket, event),
         Message::Cases { ticket, result } => {
             browse::on_cases(app, ticket, result);
             Vec::new()
@@ -173,7 +187,8 @@ fn on_dataset(
         Ok(dataset) => {
             app.browse.load(&dataset);
             app.dataset = DatasetState::Ready(dataset.clone());
-            let mut effects = comeback::settle(app);
+            let mut effects = review::on_dataset(app);
+            effects.extend(comeback::settle(app));
             // A run that was come back to has outcomes of its own.
             if app.browse.run.is_none() {
                 effects.insert(0, Effect::LoadOutcomes { dataset });
@@ -263,6 +278,12 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     if app.screen == Screen::Find && app.find.typing {
         return find::on_typing(app, key);
     }
+    if app.screen == Screen::ReviewItem && app.review.note.is_some() {
+        return review::on_typing(app, key);
+    }
+    if app.screen == Screen::Build && app.build.form.typing {
+        return build::on_typing(app, key);
+    }
     if app.screen == Screen::Annotate {
         if app.annotate.note.is_some() {
             return annotate::on_typing(app, key);
@@ -317,6 +338,8 @@ pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         Command::Compare => compare::open(app),
         Command::Probe => probe::open(app),
         Command::FindText => find::open(app),
+        Command::Review => review::enter(app),
+        Command::Build => build::open(app),
         Command::Talk => talk::resume(app),
         Command::Fresh => comeback::afresh(app),
         Command::Copy => pieces::open(app, Destination::Clipboard),
@@ -331,6 +354,9 @@ pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
             Screen::Queue => queue::run(app, command),
             Screen::Annotate => annotate::run(app, command),
             Screen::Find => find::run(app, command),
+            Screen::Review => review::run(app, command),
+            Screen::ReviewItem => review::run_on_item(app, command),
+            Screen::Build => build::run(app, command),
             Screen::Talk => talk::run(app, command),
         },
     }
@@ -339,11 +365,11 @@ pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
 /// Within this time the same key once more ends the program.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// Ends the program; where a sweep runs, only once the user knows that it stops then. With `asks` one key too
-/// many on the way back does not end it: it takes two.
+/// Ends the program; where a sweep or a build runs, only once the user knows that it stops then. With `asks` one key
+/// too many on the way back does not end it: it takes two.
 fn leave(app: &mut App, asks: bool) {
     let told = app.leaving.replace(app.now);
-    if !app.sweep.is_active() {
+    if !app.sweep.is_active() && !app.build.is_active() {
         let again = told.is_some_and(|at| app.now.saturating_sub(at) <= AGAIN);
         let nothing_here = matches!(app.dataset, DatasetState::Failed(_));
         if again || nothing_here || !asks {
@@ -356,19 +382,48 @@ fn leave(app: &mut App, asks: bool) {
     }
     if told.is_some() {
         app.quit = true;
-    } else if let Some(running) = &app.sweep.running {
-        let text = format!(
-            "{}: leaving stops it; what has come is kept, and the run \"{}\" can go on later. The same key again leaves.",
+        return;
+    }
+    let sweep = app
+        .sweep
+        .running
+        .as_ref()
+        .filter(|running| running.is_active());
+    let sweep = sweep.map(|running| {
+        format!(
+            "{}: leaving stops it; what has come is kept, and the run \"{}\" can go on later. ",
             running.brief(),
             running.request.run
-        );
-        app.complain(text);
-    }
+        )
+    });
+    let build = app
+        .build
+        .running
+        .as_ref()
+        .filter(|running| running.is_active());
+    let build = build.map(|running| {
+        format!(
+            "{}: leaving stops it; what was answered is kept, and it can go on later. ",
+            running.brief()
+        )
+    });
+    let texts: String = sweep.into_iter().chain(build).collect();
+    app.complain(format!("{texts}The same key again leaves."));
 }
 
 fn paste(app: &mut App, text: &str) -> Vec<Effect> {
     if !app.early.is_empty() {
         app.early.push(Message::Paste(text.to_owned()));
+        return Vec::new();
+    }
+    if let Some(Overlay::Reject { words, typing, .. }) = &mut app.overlay {
+        if *typing {
+            words.paste(text);
+        }
+        return Vec::new();
+    }
+    if app.overlay.is_none() && app.screen == Screen::Build && app.build.form.typing {
+        build::paste(app, text);
         return Vec::new();
     }
     if let Some(Overlay::Palette { input, selected }) = &mut app.overlay {
@@ -385,6 +440,8 @@ fn paste(app: &mut App, text: &str) -> Vec<Effect> {
     } else if app.screen == Screen::Find && app.find.typing {
         return find::paste(app, text);
     } else if let (Screen::Annotate, Some(note)) = (app.screen, &mut app.annotate.note) {
+        note.paste(text);
+    } else if let (Screen::ReviewItem, Some(note)) = (app.screen, &mut app.review.note) {
         note.paste(text);
     }
     Vec::new()
@@ -428,6 +485,8 @@ fn clamp(app: &mut App) {
     queue::keep_visible(app);
     annotate::clamp(app);
     find::keep_visible(app);
+    review::keep_visible(app);
+    build::keep_visible(app);
     overlay::scroll(app, 0);
 }
 

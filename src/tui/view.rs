@@ -11,6 +11,7 @@ use crate::tui::widgets::line::fitting;
 pub mod annotate;
 mod audit;
 pub mod browse;
+pub mod build;
 mod choice;
 mod chrome;
 pub mod compare;
@@ -26,6 +27,7 @@ mod progress;
 pub mod queue;
 mod reply;
 pub mod retrieval;
+pub mod review;
 mod scores;
 pub mod sweep;
 mod talk;
@@ -54,6 +56,9 @@ pub fn draw(app: &App, buffer: &mut Buffer) {
         Screen::Queue => queue::draw(app, area, buffer),
         Screen::Annotate => annotate::draw(app, area, buffer),
         Screen::Find => find::draw(app, area, buffer),
+        Screen::Review => review::draw(app, area, buffer),
+        Screen::ReviewItem => review::draw_item(app, area, buffer),
+        Screen::Build => build::draw(app, area, buffer),
         Screen::Talk => talk::draw(app, area, buffer),
     }
     if app.overlay.is_some() {

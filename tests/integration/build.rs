@@ -13,9 +13,9 @@ use crate::sse_server::{Request, Script, Server};
 use crate::sweep::finish;
 
 /// Questions of the generated set.
-const QUESTIONS: usize = 20;
+pub const QUESTIONS: usize = 20;
 /// Documents of each, and topics.
-const DOCUMENTS: usize = 3;
+pub const DOCUMENTS: usize = 3;
 
 /// A folder of our own for everything.
 pub struct Place {
@@ -70,7 +70,7 @@ impl Place {
     }
 
     /// Twenty questions, and an index with three documents for each.
-    fn generated(&self) {
+    pub fn generated(&self) {
         let mut lines = String::new();
         let mut corpus = String::new();
         for q in 0..QUESTIONS {
@@ -141,7 +141,7 @@ pub fn says(value: &Value) -> Script {
 }
 
 /// The good answer to any prompt about the generated set.
-fn good(request: &Request) -> Value {
+pub fn good(request: &Request) -> Value {
     let prompt = prompt(request);
     if prompt.contains("\"topics\"") {
         let number = between(&prompt, "Does plant ", " ");
@@ -162,7 +162,7 @@ fn good(request: &Request) -> Value {
         "question": format!("On which arm of the chromosome lies {marker}?")})
 }
 
-const ALL: [&str; 14] = [
+pub const ALL: [&str; 14] = [
     "all",
     "--questions",
     "qa.jsonl",
@@ -180,7 +180,7 @@ const ALL: [&str; 14] = [
 ];
 
 /// All files of a build but the ledger, which has times in it.
-fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())

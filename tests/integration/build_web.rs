@@ -311,6 +311,101 @@ fn private_addresses_are_refused_unless_they_are_opened() {
     );
 }
 
+/// One address is opened; what it leads on to is checked like any other.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_redirect_from_an_open_address_to_a_private_one_is_refused_and_nothing_is_sent_there() {
+    let (model, place) = (model(), place());
+    // Somewhere private that answers to nobody: whoever connects is noticed.
+    let secret = std::net::TcpListener::bind("127.0.0.2:0").unwrap();
+    secret.set_nonblocking(true).unwrap();
+    let port = secret.local_addr().unwrap().port();
+    let targets = [
+        ("/leads/literal", format!("http://127.0.0.2:{port}/secret")),
+        ("/leads/decimal", format!("http://2130706434:{port}/secret")),
+        (
+            "/leads/mapped",
+            format!("http://[::ffff:127.0.0.2]:{port}/secret"),
+        ),
+        (
+            "/leads/meta",
+            "http://169.254.169.254/latest/meta-data".to_owned(),
+        ),
+        ("/leads/six", "http://[::1]:9/secret".to_owned()),
+    ];
+    let pages = targets.clone();
+    let site = Server::start_with(move |_, request| {
+        let path = path(request);
+        let hop = pages.iter().find(|(page, _)| *page == path);
+        match (hop, path.as_str()) {
+            (Some((_, target)), _) => leads_to(target),
+            // Over a second redirect of its own.
+            (None, "/twice") => leads_to("/leads/literal"),
+            (None, "/liver") => html(&page("liver")),
+            _ => Script::answer("404 Not Found", &["Content-Type: text/plain"], ""),
+        }
+    });
+    let base = site.base_url().trim_end_matches("/v1").to_owned();
+    assert!(base.contains("127.0.0.1"), "{base}");
+    let mut links: Vec<String> = targets
+        .iter()
+        .map(|(page, _)| format!("{base}{page}"))
+        .collect();
+    links.extend([format!("{base}/twice"), format!("{base}/liver")]);
+    let engine = Server::start_with(move |_, _| {
+        let results: Vec<Value> = links
+            .iter()
+            .map(|url| json!({"url": url, "title": "t", "content": "c"}))
+            .collect();
+        Script::json("200 OK", &json!({"results": results}))
+    });
+    let topics = [
+        "topics",
+        "--questions",
+        "qa.jsonl",
+        "--out",
+        "set",
+        "--topics",
+        "1",
+    ];
+    assert_eq!(finish(place.build(&model, &topics)).0, Some(0));
+    let engine = engine.base_url().trim_end_matches("/v1").to_owned();
+    let retrieve = [
+        "retrieve",
+        "--out",
+        "set",
+        "--searxng",
+        &engine,
+        "--allow-address",
+        "127.0.0.1",
+        "--pages",
+        "9",
+        "--page-pause",
+        "0",
+        "--json",
+    ];
+    let (code, out, err) = finish(place.build(&model, &retrieve));
+    assert_eq!(code, Some(0), "{err}");
+    let stage = &out["stages"][0];
+    assert_eq!(stage["made"], 1, "the open address itself is read: {stage}");
+    let skipped = stage["skipped"].as_array().unwrap();
+    assert_eq!(skipped.len(), targets.len() + 1, "{stage}");
+    for loss in skipped {
+        let reason = loss["reason"].as_str().unwrap();
+        assert!(reason.contains("no public address"), "{loss}");
+    }
+    // Every redirect was followed to its check, and not a step further.
+    let asked: Vec<String> = site.requests().iter().map(path).collect();
+    for (page, _) in &targets {
+        assert!(asked.iter().any(|path| path == page), "{page} in {asked:?}");
+    }
+    let visitor = secret.accept().map(|(_, from)| from);
+    assert!(visitor.is_err(), "somebody came: {visitor:?}");
+    let manifest = place.read("set/manifest.json");
+    let web = &manifest["build"]["stages"]["retrieve"]["web"];
+    assert_eq!(web["allow_private"], json!(["127.0.0.1"]));
+}
+
 #[test]
 fn google_gets_its_key_in_a_header_and_says_what_is_wrong() {
     let (model, place) = (model(), place());

@@ -1,18 +1,17 @@
 //! `medrgb annotate export`.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
 use crate::cli::Failure;
 use crate::cli::annotate::shelves;
-use crate::cli::common::{Environment, note, say, say_json, write_out};
+use crate::cli::common::{Environment, note};
+use crate::cli::rows::RowsOut;
 use crate::data::annotations::{
     AnnotationRow, ExportRow, Shelf, facts, reply_id, write_csv, write_jsonl,
 };
 use crate::data::export::Format;
-use crate::data::output;
 use crate::data::store::Store;
 use crate::domain::text::{count, short};
 use crate::engine::models::store_file;
@@ -29,52 +28,14 @@ pub struct Args {
     /// Leave out what was begun but not finished
     #[arg(long)]
     pub done: bool,
-    /// jsonl or csv; without it as the ending of --out says, else jsonl
-    #[arg(long, short = 'f', value_name = "FORMAT")]
-    pub format: Option<Format>,
-    /// The file; without it standard output
-    #[arg(long, short = 'o', value_name = "FILE")]
-    pub out: Option<PathBuf>,
-    /// Replace a file that is there already
-    #[arg(long, requires = "out")]
-    pub force: bool,
-    /// Print one JSON object that says what was written
-    #[arg(long, requires = "out")]
-    pub json: bool,
-}
-
-impl Args {
-    fn format(&self) -> Result<Format, Failure> {
-        let ending = self.out.as_ref().and_then(|out| out.extension()?.to_str());
-        let by_name = match ending.map(str::to_ascii_lowercase).as_deref() {
-            Some("csv") => Format::Csv,
-            _ => Format::Jsonl,
-        };
-        match self.format.unwrap_or(by_name) {
-            format @ (Format::Jsonl | Format::Csv) => Ok(format),
-            other => Err(Failure::Usage(format!(
-                "annotations are written as jsonl or csv, not {other}"
-            ))),
-        }
-    }
-
-    /// Refuses early what would be refused after the work.
-    fn check(&self) -> Result<(), Failure> {
-        let Some(out) = &self.out else { return Ok(()) };
-        output::check(out).map_err(Failure::failed)?;
-        match output::replaces(out) && !self.force {
-            true => Err(Failure::Failed(format!(
-                "{} exists already; name another file with --out, or replace it with --force",
-                out.display()
-            ))),
-            false => Ok(()),
-        }
-    }
+    /// Where it goes.
+    #[command(flatten)]
+    pub out: RowsOut,
 }
 
 pub(super) fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
-    let format = args.format()?;
-    args.check()?;
+    let format = args.out.format("annotations")?;
+    args.out.check()?;
     let shelves = shelves(&args.run, environment)?;
     let mut rows = Vec::new();
     for (run, shelf) in &shelves {
@@ -164,30 +125,16 @@ fn join(rows: &mut [ExportRow], environment: &Environment) -> Result<usize, Fail
 }
 
 fn write(args: &Args, format: Format, rows: &[ExportRow], orphans: usize) -> Result<(), Failure> {
-    let Some(out) = &args.out else {
-        let mut text = Vec::new();
-        match format {
-            Format::Csv => write_csv(rows, &mut text),
-            _ => write_jsonl(rows, &mut text),
-        }
-        .map_err(Failure::failed)?;
-        return write_out(&String::from_utf8_lossy(&text));
-    };
-    output::write(out, |file| match format {
-        Format::Csv => write_csv(rows, file),
-        _ => write_jsonl(rows, file),
-    })
-    .map_err(Failure::failed)?;
-    let said = format!("{}: {}", out.display(), count(rows.len(), "annotation"));
-    match (args.json, output::is_stream(out)) {
-        (true, _) => say_json(&json!({
-            "file": out, "format": format.name(), "annotations": rows.len(), "without_reply": orphans,
-        })),
-        // What was exported may be on standard output itself.
-        (false, true) => {
-            note(&said);
-            Ok(())
-        }
-        (false, false) => say(&said),
+    let mut text = Vec::new();
+    match format {
+        Format::Csv => write_csv(rows, &mut text),
+        _ => write_jsonl(rows, &mut text),
     }
+    .map_err(Failure::failed)?;
+    args.out.write(
+        format,
+        &text,
+        &count(rows.len(), "annotation"),
+        json!({"annotations": rows.len(), "without_reply": orphans}),
+    )
 }

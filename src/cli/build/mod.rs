@@ -1,7 +1,7 @@
 //! `medrgb build`: a benchmark made from questions and documents.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Subcommand;
@@ -18,17 +18,17 @@ use crate::cli::progress::Line;
 use crate::cli::search::{RetrieverKind, open_index};
 use crate::data::built::{BuiltFolder, PAGES};
 use crate::data::dataset::{Dataset, SIGNAL};
-use crate::data::ledger::{Entry, EntryKind, Ledger};
 use crate::data::predictions::{PredictionError, read_questions, split_set};
+use crate::domain::build::Stage;
 use crate::domain::question::Question;
 use crate::domain::text::{clean, count, short};
-use crate::engine::build::web::{Engine, Web, WebSettings};
+use crate::engine::build::web::{Engine, Private, Web, WebSettings};
 use crate::engine::build::{
-    Build, BuildError, Done, IndexSource, Settings, Stage, StagePlan, plan, run as run_stage,
-    validate,
+    Build, BuildError, Done, IndexSource, Parts, Progress, Settings, asks_model, folder_of, plan,
+    prepare, run as run_stage, validate,
 };
-use crate::model::http::Secret;
 
+mod review;
 mod show;
 
 /// Arguments of `medrgb build`.
@@ -48,6 +48,8 @@ Examples:
       documents from the web: links ranked, pages read and summed up by the model
   medrgb build validate my-set --json
       what is wrong with any dataset folder; no model is asked
+  medrgb build review apply my-set --out my-set-reviewed
+      the dataset with what people decided about its items (press E in the explorer)
 
 Everything that was asked and answered is kept in DIR/ledger.jsonl before it counts: killed or stopped, the same
 command goes on and asks nothing twice. What can't be made to keep the rules is dropped, with its reason in
@@ -72,6 +74,8 @@ enum Command {
     All(StageArgs),
     /// Check a dataset by the rules of making one
     Validate(ValidateArgs),
+    /// What people decided about sub-questions and edits on the review screen: list, export, import, agreement, apply
+    Review(review::Args),
 }
 
 /// The flags of the stages.
@@ -185,6 +189,10 @@ struct SourceArgs {
     /// Read web pages at private addresses too: for an intranet
     #[arg(long)]
     allow_private: bool,
+
+    /// Read web pages at this private address too, and at no other
+    #[arg(long, value_name = "IP", num_args = 1.., conflicts_with = "allow_private")]
+    allow_address: Vec<std::net::IpAddr>,
 }
 
 #[derive(Debug, Clone, clap::Args)]
@@ -209,6 +217,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         Command::Subqa(args) => stages(&args, &[Stage::SubQuestions], environment),
         Command::Counterfactual(args) => stages(&args, &[Stage::Adversarial], environment),
         Command::All(args) => stages(&args, &Stage::ALL, environment),
+        Command::Review(args) => review::run(args, environment),
         Command::Validate(args) => {
             let dataset = open_dataset(args.dataset.as_deref())?;
             let found = validate(&dataset);
@@ -228,7 +237,7 @@ fn failure(error: BuildError) -> Failure {
 }
 
 fn stages(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Result<(), Failure> {
-    let build = prepare(args, stages, environment)?;
+    let build = ready(args, stages, environment)?;
     let price = environment.config.models.get(args.chat.name(environment));
     if args.plan {
         let plans = plan(&build, stages).map_err(failure)?;
@@ -303,8 +312,8 @@ fn run_all(build: &Build, stages: &[Stage]) -> Result<Vec<Done>, Failure> {
         let signals = tokio::spawn(cancel_on_signal(cancel.clone()));
         let mut all = Vec::new();
         for &stage in stages {
-            let mut say = |done, total| {
-                let _ = line.at(stage.name(), done, total);
+            let mut say = |at: Progress| {
+                let _ = line.at(stage.name(), at.done, at.total);
             };
             let done = run_stage(build, stage, &cancel, &mut say).await;
             let done = done.map_err(failure)?;
@@ -332,23 +341,12 @@ fn say_model(build: &Build) {
 }
 
 /// Everything that the stages need; fails before anything is asked.
-fn prepare(
-    args: &StageArgs,
-    stages: &[Stage],
-    environment: &Environment,
-) -> Result<Build, Failure> {
-    let look = args.plan;
-    let folder = match look {
-        true => BuiltFolder::look(&args.out),
-        false => BuiltFolder::open(&args.out),
-    }
-    .map_err(Failure::failed)?;
+fn ready(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Result<Build, Failure> {
+    let folder = folder_of(&args.out, args.plan).map_err(failure)?;
     let templates = templates(environment.config.prompts.as_ref())?;
     let (questions, given) = questions(args, &folder)?;
-    let work = work(args, &questions)?;
     let web = web(args, &folder)?;
-    let asks = stages.iter().any(|stage| *stage != Stage::Retrieve) || web.is_some();
-    let model = match asks {
+    let model = match asks_model(stages, web.is_some()) {
         true => Some(args.chat.open(environment)?),
         false => None,
     };
@@ -361,30 +359,21 @@ fn prepare(
             "say where to search for documents: --index DIR, --searxng URL or --google".to_owned(),
         ));
     }
-    let mut ledger = match look {
-        true => Ledger::look(folder.path()),
-        false => Ledger::open(folder.path()),
-    }
-    .map_err(Failure::failed)?;
-    if !look {
-        folder.clear_unfinished();
-    }
-    if args.again && !look {
-        restart(&mut ledger, stages, &questions, &work)?;
-    }
-    Ok(Build {
+    let parts = Parts {
         folder,
-        work,
-        given,
+        questions,
+        only: args.only.clone(),
+        again: args.again,
+        given: given.map(Arc::new),
         templates,
         settings: settings(args),
         sampling: args.chat.sampling(environment),
         model,
         index,
         web,
-        ledger: Arc::new(Mutex::new(ledger)),
-        questions,
-    })
+        look: args.plan,
+    };
+    prepare(parts, stages).map_err(failure)
 }
 
 fn settings(args: &StageArgs) -> Settings {
@@ -433,30 +422,6 @@ fn limited(args: &StageArgs, mut questions: Vec<Question>) -> Vec<Question> {
     questions
 }
 
-/// Positions of the questions that are worked on.
-fn work(args: &StageArgs, questions: &[Question]) -> Result<Vec<usize>, Failure> {
-    if args.only.is_empty() {
-        return Ok((0..questions.len()).collect());
-    }
-    let mut work = Vec::new();
-    for id in &args.only {
-        let at = questions.iter().position(|question| question.id == *id);
-        let at = at.ok_or_else(|| {
-            let known: Vec<String> = questions.iter().take(3).map(|q| short(&q.id)).collect();
-            Failure::Usage(format!(
-                "--only {}: no question has this id; there are {}, such as {}",
-                short(id),
-                count(questions.len(), "question"),
-                known.join(", ")
-            ))
-        })?;
-        work.push(at);
-    }
-    work.sort_unstable();
-    work.dedup();
-    Ok(work)
-}
-
 fn index(args: &StageArgs, environment: &Environment) -> Result<Option<IndexSource>, Failure> {
     let sources = &args.sources;
     if sources.index.is_empty() {
@@ -484,72 +449,20 @@ fn web(args: &StageArgs, folder: &BuiltFolder) -> Result<Option<Arc<Web>>, Failu
     let sources = &args.sources;
     let engine = match (&sources.searxng, sources.google) {
         (Some(base), _) => Engine::Searxng { base: base.clone() },
-        (None, true) => google()?,
+        (None, true) => Engine::google(variable).map_err(Failure::Usage)?,
         (None, false) => return Ok(None),
     };
     let settings = WebSettings {
         engine,
-        allow_private: sources.allow_private,
+        private: match (sources.allow_private, sources.allow_address.is_empty()) {
+            (true, _) => Private::Open,
+            (false, true) => Private::Closed,
+            (false, false) => Private::These(sources.allow_address.clone()),
+        },
         most_bytes: sources.page_bytes as usize,
         timeout: Duration::from_secs(u64::from(sources.page_timeout)),
         pause: Duration::from_millis(u64::from(sources.page_pause)),
     };
     let web = Web::new(settings, &folder.path().join(PAGES)).map_err(Failure::Failed)?;
     Ok(Some(Arc::new(web)))
-}
-
-fn google() -> Result<Engine, Failure> {
-    let set = |name: &str| {
-        let value = variable(name).filter(|value| !value.trim().is_empty());
-        value.ok_or_else(|| {
-            Failure::Usage(format!(
-                "--google needs the environment variables GOOGLE_API_KEY and GOOGLE_CSE_ID; {name} is not set"
-            ))
-        })
-    };
-    Ok(Engine::Google {
-        base: variable("GOOGLE_SEARCH_URL")
-            .filter(|base| !base.trim().is_empty())
-            .unwrap_or_else(|| crate::engine::build::web::GOOGLE.to_owned()),
-        key: Secret::new(&set("GOOGLE_API_KEY")?),
-        cx: set("GOOGLE_CSE_ID")?,
-    })
-}
-
-/// Lets earlier answers of the stages for these questions count no longer.
-fn restart(
-    ledger: &mut Ledger,
-    stages: &[Stage],
-    questions: &[Question],
-    work: &[usize],
-) -> Result<(), Failure> {
-    for stage in stages {
-        for question in work.iter().filter_map(|&at| questions.get(at)) {
-            let entry = Entry {
-                kind: EntryKind::Restart,
-                stage: stage.name().to_owned(),
-                question_id: question.id.clone(),
-                item: String::new(),
-                attempt: 0,
-                hash: String::new(),
-                request: Value::Null,
-                model: Value::Null,
-                answer: Value::Null,
-                outcome: String::new(),
-                started_at: jiff::Timestamp::now().to_string(),
-                ms: 0,
-            };
-            ledger.append(entry).map_err(Failure::failed)?;
-        }
-    }
-    Ok(())
-}
-
-/// What a plan adds up to, for the text form.
-fn totals(plans: &[StagePlan]) -> (usize, u64, u64) {
-    (
-        plans.iter().map(|plan| plan.calls).sum(),
-        plans.iter().map(|plan| plan.prompt_tokens).sum(),
-        plans.iter().map(|plan| plan.reply_tokens).sum(),
-    )
 }

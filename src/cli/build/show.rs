@@ -4,42 +4,35 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::totals;
 use crate::config::ModelConfig;
-use crate::domain::build::{IssueKind, Level};
+use crate::domain::build::{IssueKind, Level, Loss, Predicted, StagePlan};
 use crate::domain::text::{clean, count, one_line, shortened};
-use crate::engine::build::{Build, Done, Loss, StagePlan, Validation};
+use crate::engine::build::{Build, Done, Validation};
 
 /// Losses and issues that the text form shows of each kind.
 const SHOWN: usize = 5;
 /// The most characters of a reason.
 const LONGEST_REASON: usize = 220;
 
-/// Predicted dollars by the prices of the config; `None` where one is missing.
-fn dollars(plans: &[StagePlan], price: Option<&ModelConfig>) -> Option<f64> {
-    let (_, prompt, reply) = totals(plans);
-    let (input, output) = (price?.price_in?, price?.price_out?);
-    Some((prompt as f64 * input + reply as f64 * output) / 1e6)
-}
-
-fn seconds(plans: &[StagePlan]) -> Option<f64> {
-    plans.iter().map(|plan| plan.seconds).sum()
+/// Dollars per million prompt and reply tokens, as far as they are known.
+fn prices(price: Option<&ModelConfig>) -> (Option<f64>, Option<f64>) {
+    price.map_or((None, None), |price| (price.price_in, price.price_out))
 }
 
 /// The object of `--plan --json`.
 pub(super) fn plan_json(build: &Build, plans: &[StagePlan], price: Option<&ModelConfig>) -> Value {
-    let (calls, prompt, reply) = totals(plans);
+    let all = Predicted::of(plans);
     json!({
         "out": build.folder.path(),
         "questions": build.questions.len(),
         "worked_on": build.work.len(),
         "model": build.model.as_ref().map(|model| model.identity().name.clone()),
         "stages": plans,
-        "calls": calls,
-        "prompt_tokens": prompt,
-        "reply_tokens": reply,
-        "cost_usd": dollars(plans, price),
-        "seconds": seconds(plans),
+        "calls": all.calls,
+        "prompt_tokens": all.prompt_tokens,
+        "reply_tokens": all.reply_tokens,
+        "cost_usd": all.dollars(prices(price)),
+        "seconds": all.seconds,
     })
 }
 
@@ -77,12 +70,13 @@ pub(super) fn plan(build: &Build, plans: &[StagePlan], price: Option<&ModelConfi
             plan.reply_tokens,
         );
     }
-    let (calls, prompt, reply) = totals(plans);
-    let cost = match dollars(plans, price) {
+    let all = Predicted::of(plans);
+    let (calls, prompt, reply) = (all.calls, all.prompt_tokens, all.reply_tokens);
+    let cost = match all.dollars(prices(price)) {
         Some(cost) => format!("about ${cost:.2}"),
         None => "no price is known (price_in and price_out of the model's settings)".to_owned(),
     };
-    let time = match seconds(plans) {
+    let time = match all.seconds {
         Some(seconds) => format!("about {}", duration(seconds)),
         None => "unknown before the first calls of this model".to_owned(),
     };

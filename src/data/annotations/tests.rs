@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use rusqlite::{Connection, params};
+
 use super::*;
 use crate::data::store::tests::record;
 use crate::data::store::{Store, Which};
@@ -129,6 +131,7 @@ fn later_versions_and_other_databases_are_refused_and_a_broken_act_fails_alone()
     store.add("r", &ana, &event("x", labels(&["a"]))).unwrap();
     let insert = |version: u32, run: &str, act: &str| {
         store
+            .0
             .lock()
             .execute(
                 "INSERT INTO events (event_version, run, annotator, part, at, taxonomy, act)

@@ -27,6 +27,7 @@ mod mirage;
 mod nan;
 mod promptfoo;
 mod pubmedqa;
+mod put;
 mod reference;
 mod replies;
 mod rgb;
@@ -40,6 +41,7 @@ mod workshop;
 pub(in crate::data) use folder::line_of;
 pub use folder::{Counts, MANIFEST};
 pub use mapping::Mapping;
+pub use put::{Whole, write_folder};
 use sink::Sink;
 
 /// What a file is.

@@ -2,13 +2,14 @@
 //! to the run, so that a killed process leaves no lock. The file is also the run's logbook: one JSON line per
 //! start of a sweep.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::data::locked::{LockFault, open_locked};
 use crate::data::store::StoreError;
 use crate::domain::text::{hex, short};
 
@@ -42,20 +43,13 @@ impl RunLock {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
-        // Never truncated or replaced: a second file under this name would be a second lock.
-        let file = OpenOptions::new()
-            .create(true)
-            .read(true)
-            .append(true)
-            .open(&path)
-            .map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => Ok(RunLock { file, path }),
-            Err(TryLockError::WouldBlock) => Err(StoreError(format!(
+        match open_locked(&path) {
+            Ok(file) => Ok(RunLock { file, path }),
+            Err(LockFault::Held) => Err(StoreError(format!(
                 "the run \"{run}\" is in use by another process; wait for its end, or name another run with --run",
                 run = short(run)
             ))),
-            Err(TryLockError::Error(error)) => Err(failed(error)),
+            Err(LockFault::Io(error)) => Err(failed(error)),
         }
     }
 

@@ -1,7 +1,9 @@
 //! The annotations of one person in one run, as what a history of acts comes to. Undo and redo are acts
 //! too, so that they work across restarts: the history is only ever added to.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+
+use crate::domain::history::History;
 
 /// What a person says of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -91,19 +93,10 @@ pub struct Moved {
     pub question_id: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Step {
-    reply: String,
-    before: Option<Annotation>,
-    after: Annotation,
-}
-
 /// The annotations of one person in one run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Book {
-    annotations: BTreeMap<String, Annotation>,
-    done: Vec<Step>,
-    undone: Vec<Step>,
+    history: History<Annotation>,
 }
 
 impl Book {
@@ -124,25 +117,14 @@ impl Book {
                 reply,
                 question_id,
                 change,
-            } => self.change(reply, question_id, change, event),
-            Act::Undo => {
-                let step = self.done.pop()?;
-                let moved = self.set(&step.reply, step.before.clone(), &step.after, &event.at);
-                self.undone.push(step);
-                Some(moved)
-            }
-            Act::Redo => {
-                let step = self.undone.pop()?;
-                let moved = self.set(
-                    &step.reply,
-                    Some(step.after.clone()),
-                    &step.after,
-                    &event.at,
-                );
-                self.done.push(step);
-                Some(moved)
-            }
+            } => return self.change(reply, question_id, change, event),
+            Act::Undo => self.history.undo(|state| touch(state, &event.at)),
+            Act::Redo => self.history.redo(|state| touch(state, &event.at)),
         }
+        .map(|(reply, annotation)| Moved {
+            reply,
+            question_id: annotation.question_id,
+        })
     }
 
     fn change(
@@ -152,7 +134,7 @@ impl Book {
         change: &Change,
         event: &Event,
     ) -> Option<Moved> {
-        let before = self.annotations.get(reply).cloned();
+        let before = self.history.get(reply).cloned();
         let mut after = before.clone().unwrap_or_default();
         match change {
             Change::Labels(labels) => {
@@ -184,45 +166,23 @@ impl Book {
             }
             after.updated_at.clone_from(&event.at);
         }
-        self.annotations.insert(reply.to_owned(), after.clone());
-        self.done.push(Step {
-            reply: reply.to_owned(),
-            before,
-            after,
-        });
-        self.undone.clear();
+        self.history.set(reply, after);
         Some(Moved {
             reply: reply.to_owned(),
             question_id: question_id.to_owned(),
         })
     }
 
-    fn set(&mut self, reply: &str, to: Option<Annotation>, of: &Annotation, at: &str) -> Moved {
-        match to {
-            Some(mut annotation) => {
-                at.clone_into(&mut annotation.updated_at);
-                self.annotations.insert(reply.to_owned(), annotation);
-            }
-            None => {
-                self.annotations.remove(reply);
-            }
-        }
-        Moved {
-            reply: reply.to_owned(),
-            question_id: of.question_id.clone(),
-        }
-    }
-
     /// The annotation of a reply.
     pub fn get(&self, reply: &str) -> Option<&Annotation> {
-        self.annotations.get(reply)
+        self.history.get(reply)
     }
 
     /// All annotations that say something, by reply.
     pub fn annotations(&self) -> impl Iterator<Item = (&str, &Annotation)> {
-        let all = self.annotations.iter();
-        all.filter(|(_, annotation)| !annotation.is_blank())
-            .map(|(reply, annotation)| (reply.as_str(), annotation))
+        self.history
+            .states()
+            .filter(|(_, annotation)| !annotation.is_blank())
     }
 
     /// Whether the person has finished with a reply.
@@ -232,13 +192,18 @@ impl Book {
 
     /// Whether there is a change to take back.
     pub fn can_undo(&self) -> bool {
-        !self.done.is_empty()
+        self.history.can_undo()
     }
 
     /// Whether there is a change to make again.
     pub fn can_redo(&self) -> bool {
-        !self.undone.is_empty()
+        self.history.can_redo()
     }
+}
+
+/// Says when an annotation was last brought to what it is.
+fn touch(annotation: &mut Annotation, at: &str) {
+    at.clone_into(&mut annotation.updated_at);
 }
 
 #[cfg(test)]

@@ -51,6 +51,11 @@ impl EditSize {
             words => (self.removed + self.added) as f64 / words as f64,
         }
     }
+
+    /// The ratio as files hold it, to four places.
+    pub fn rounded(self) -> f64 {
+        (self.ratio() * 1e4).round() / 1e4
+    }
 }
 
 fn aligned(old: &[&str], new: &[&str]) -> (usize, usize) {

@@ -9,6 +9,8 @@ mod edit;
 mod markers;
 mod near;
 mod read;
+mod report;
+mod stage;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +24,8 @@ pub use read::{
     EditDraft, SubDraft, Summary, read_edit, read_links, read_sub_question, read_summary,
     read_topics, read_verdict,
 };
+pub use report::{Loss, QuestionReport, Reason, StageReport, by_reason};
+pub use stage::{Held, Predicted, Stage, StagePlan, Tally};
 
 /// How bad an issue is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -133,6 +137,42 @@ impl IssueKind {
             | IssueKind::LeakedMarker => Level::Error,
             IssueKind::PlantedStoodBefore | IssueKind::StatesRightOption => Level::Notice,
             _ => Level::Warning,
+        }
+    }
+
+    /// The name in files.
+    pub fn name(self) -> String {
+        match serde_json::to_value(self) {
+            Ok(serde_json::Value::String(name)) => name,
+            _ => String::new(),
+        }
+    }
+
+    /// What it means of one item, for people.
+    pub fn single(self) -> &'static str {
+        match self {
+            IssueKind::UnreadableRecord => "the record can't be read",
+            IssueKind::AnswerNotInDocument => "the answer does not stand in the document",
+            IssueKind::AnswerSaysNothing => "the answer is a word such as \"yes\"",
+            IssueKind::QuestionNotAlone => "the question can't be understood alone",
+            IssueKind::Unchanged => "nothing is changed",
+            IssueKind::PlantedMissing => "the planted answer does not stand in the text",
+            IssueKind::TrueAnswerLeft => "the true answer still stands in the text",
+            IssueKind::PlantedIsTrue => "the planted answer means the true one",
+            IssueKind::LeakedMarker => "the text gives itself away",
+            IssueKind::LongAnswer => "the answer is too long",
+            IssueKind::QuestionGivesAnswer => "the question contains its answer",
+            IssueKind::AnswerInTitle => "the title states the true answer",
+            IssueKind::RepeatedSubQuestion => "another document is asked the same",
+            IssueKind::PlantedOverlapsTrue => "the planted answer is part of the true one",
+            IssueKind::LargeEdit => "too much is changed",
+            IssueKind::LengthChanged => "the length is another",
+            IssueKind::WithoutSubQuestion => "its document has no sub-question",
+            IssueKind::RepeatedDocument => "the document stands there twice",
+            IssueKind::NearDuplicateNoise => "nearly the same text stands at another question",
+            IssueKind::WithoutDocuments => "the question has no documents",
+            IssueKind::PlantedStoodBefore => "the planted answer stands in the original too",
+            IssueKind::StatesRightOption => "the document states the right option",
         }
     }
 

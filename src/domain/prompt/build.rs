@@ -103,46 +103,49 @@ pub struct Feedback {
     pub problem: String,
 }
 
-impl BuildPrompt<'_> {
-    fn template(&self) -> &'static str {
-        match self {
-            BuildPrompt::Topics { .. } => "build.topics.j2",
-            BuildPrompt::Links { .. } => "build.links.j2",
-            BuildPrompt::Summary { .. } => "build.summary.j2",
-            BuildPrompt::SubQuestion { .. } => "build.sub_question.j2",
-            BuildPrompt::Adversarial { .. } => "build.adversarial.j2",
-            BuildPrompt::Alone { .. } => "build.alone.j2",
-            BuildPrompt::Contradicts { .. } => "build.contradicts.j2",
-        }
-    }
-
+/// What a prompt is made from.
+struct Shown<'a> {
+    template: &'static str,
     /// The values that the template sees, without tag and feedback.
-    fn values(&self) -> Value {
+    values: Value,
+    /// Every text from outside that it shows: the prompt's tag must stand in none of them.
+    texts: Vec<&'a str>,
+}
+
+impl BuildPrompt<'_> {
+    fn shown(&self) -> Shown<'_> {
         match self {
-            BuildPrompt::Topics { question, count } => {
-                context! { count => *count, ..of_question(question) }
-            }
+            BuildPrompt::Topics { question, count } => Shown {
+                template: "build.topics.j2",
+                values: context! { count => *count, ..of_question(question) },
+                texts: whole(question),
+            },
             BuildPrompt::Links {
                 question,
                 links,
                 count,
             } => {
-                let links: Vec<Value> = links.iter().map(of_link).collect();
-                context! { count => *count, links, ..of_question(question) }
+                let values: Vec<Value> = links.iter().map(of_link).collect();
+                let mut texts = whole(question);
+                for link in *links {
+                    texts.extend([link.title.as_str(), &link.site, &link.snippet]);
+                }
+                Shown {
+                    template: "build.links.j2",
+                    values: context! { count => *count, links => values, ..of_question(question) },
+                    texts,
+                }
             }
             BuildPrompt::Summary {
                 question,
                 title,
                 content,
-            }
-            | BuildPrompt::SubQuestion {
+            } => of_document("build.summary.j2", question, title, content),
+            BuildPrompt::SubQuestion {
                 question,
                 title,
                 content,
-            } => {
-                let (title, content) = (collapse(title), content.trim());
-                context! { title, content, ..of_question(question) }
-            }
+            } => of_document("build.sub_question.j2", question, title, content),
             BuildPrompt::Adversarial {
                 content,
                 question,
@@ -150,62 +153,56 @@ impl BuildPrompt<'_> {
                 sentences,
             } => {
                 let sentences: Vec<String> = sentences.iter().map(|text| collapse(text)).collect();
-                let (content, question) = (content.trim(), collapse(question));
-                context! { content, question, answer => *answer, sentences }
+                Shown {
+                    template: "build.adversarial.j2",
+                    values: context! {
+                        content => content.trim(),
+                        question => collapse(question),
+                        answer => *answer,
+                        sentences,
+                    },
+                    texts: vec![*content, *question, *answer],
+                }
             }
-            BuildPrompt::Alone { question } => context! { question => collapse(question) },
+            BuildPrompt::Alone { question } => Shown {
+                template: "build.alone.j2",
+                values: context! { question => collapse(question) },
+                texts: vec![*question],
+            },
             BuildPrompt::Contradicts {
                 question,
                 answer,
                 planted,
-            } => context! {
-                question => collapse(question),
-                answer => *answer,
-                planted => *planted,
+            } => Shown {
+                template: "build.contradicts.j2",
+                values: context! {
+                    question => collapse(question),
+                    answer => *answer,
+                    planted => *planted,
+                },
+                texts: vec![*question, *answer, *planted],
             },
         }
     }
+}
 
-    /// Every text from outside that the prompt shows: its tag must stand in none of them.
-    fn texts(&self) -> Vec<&str> {
-        match self {
-            BuildPrompt::Topics { question, .. } => whole(question),
-            BuildPrompt::Links {
-                question, links, ..
-            } => {
-                let mut texts = whole(question);
-                for link in *links {
-                    texts.extend([link.title.as_str(), &link.site, &link.snippet]);
-                }
-                texts
-            }
-            BuildPrompt::Summary {
-                question,
-                title,
-                content,
-            }
-            | BuildPrompt::SubQuestion {
-                question,
-                title,
-                content,
-            } => {
-                let mut texts = whole(question);
-                texts.extend([*title, *content]);
-                texts
-            }
-            BuildPrompt::Adversarial {
-                content,
-                question,
-                answer,
-                ..
-            } => vec![*content, *question, *answer],
-            BuildPrompt::Alone { question } => vec![*question],
-            BuildPrompt::Contradicts {
-                question,
-                answer,
-                planted,
-            } => vec![*question, *answer, *planted],
-        }
+/// A prompt about a question and one document.
+fn of_document<'a>(
+    template: &'static str,
+    question: &'a Question,
+    title: &'a str,
+    content: &'a str,
+) -> Shown<'a> {
+    let mut texts = whole(question);
+    texts.extend([title, content]);
+    Shown {
+        template,
+        values: context! {
+            title => collapse(title),
+            content => content.trim(),
+            ..of_question(question)
+        },
+        texts,
     }
 }
 
@@ -248,13 +245,14 @@ impl Templates {
         let previous = feedback.map_or(String::new(), |feedback| {
             shortened(feedback.previous.trim(), MOST_PREVIOUS)
         });
-        let texts = prompt.texts().into_iter().chain([previous.as_str()]);
+        let shown = prompt.shown();
+        let texts = shown.texts.into_iter().chain([previous.as_str()]);
         let tag = delimiter::document_tag(texts);
         let problem = feedback.map(|feedback| feedback.problem.trim_end_matches('.'));
-        let values = context! { tag, problem, previous, ..prompt.values() };
+        let values = context! { tag, problem, previous, ..shown.values };
         Ok(Prompt {
             system: self.message("build.system.j2", &values)?,
-            user: self.message(prompt.template(), &values)?,
+            user: self.message(shown.template, &values)?,
         })
     }
 

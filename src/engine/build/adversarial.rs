@@ -17,10 +17,9 @@ use crate::domain::question::Question;
 use crate::domain::text::{collapse, short};
 use crate::engine::ask::to_value;
 use crate::engine::build::asker::{Ask, Asker, Candidate, Made, sentences};
-use crate::engine::build::report::QuestionReport;
 use crate::engine::build::store::MadeFor;
 use crate::engine::build::sub_questions::{documents, verdict, verdict_form};
-use crate::engine::build::{BuildError, each};
+use crate::engine::build::{BuildError, each, gather};
 use crate::model::{Field, FieldKind, ReplyForm};
 
 /// The most sentences that are written anew.
@@ -161,29 +160,15 @@ pub(super) async fn run(
         items,
         build.ceiling(),
         on_progress,
-        |(at, task)| async move { Ok((at, task, of_task(asker, task).await?)) },
+        |(at, task)| async move { Ok((at, (task, of_task(asker, task).await?))) },
     )
     .await?;
-    let mut all: Vec<MadeFor> = build
-        .worked_on()
-        .map(|(at, _)| MadeFor {
-            question: at,
-            records: Vec::new(),
-            report: QuestionReport::default(),
-        })
-        .collect();
-    for (at, task, made) in made {
-        if let Some(own) = all.iter_mut().find(|own| own.question == at) {
-            take(own, task, made);
-        }
-    }
-    for own in all
-        .iter_mut()
-        .filter(|own| own.report == QuestionReport::default())
-    {
-        own.report.drop("", "the question has no sub-questions");
-    }
-    Ok(all)
+    Ok(gather(
+        build,
+        made,
+        "the question has no sub-questions",
+        |own, (task, made)| take(own, task, made),
+    ))
 }
 
 /// The documents of a question that have a sub-question, each once.
@@ -216,8 +201,7 @@ fn take(own: &mut MadeFor, task: Task<'_>, made: Made<Edited>) {
             left,
         } => {
             own.report.keep(id, repairs, &sentences(&left));
-            let ratio = EditSize::of(&task.document.content, &value.text).ratio();
-            let ratio = (ratio * 1e4).round() / 1e4;
+            let ratio = EditSize::of(&task.document.content, &value.text).rounded();
             own.records.push(to_value(&Counterfactual {
                 original_id: id.to_owned(),
                 new_answer: value.planted,

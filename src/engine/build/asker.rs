@@ -13,29 +13,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::data::ledger::{Entry, EntryKind, SCHEMA};
 use crate::domain::answer::Ending;
-use crate::domain::build::Issue;
+use crate::domain::build::{Issue, Stage, Tally};
 use crate::domain::prompt::{BuildPrompt, Feedback, Prompt};
 use crate::engine::ask::{GRACE, now, panicked, to_value};
-use crate::engine::build::{Build, BuildError, Stage};
+use crate::engine::build::{Build, BuildError};
 use crate::model::{ChatRequest, FailureKind, ModelError, Reply, ReplyForm};
 
 /// After so many failed calls in a row the model is given up.
 const FAILURES_IN_A_ROW: usize = 10;
-
-/// What was asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Tally {
-    /// Calls of a model.
-    pub asked: usize,
-    /// Answers that the ledger had.
-    pub reused: usize,
-    /// Calls that gave no reply.
-    pub failed: usize,
-    /// Prompt tokens as the backend reports them.
-    pub prompt_tokens: u64,
-    /// Reply tokens as the backend reports them.
-    pub completion_tokens: u64,
-}
 
 /// One thing to ask for.
 pub(super) struct Ask<'a> {

@@ -10,7 +10,7 @@ mod asker;
 mod offline;
 mod online;
 mod plan;
-mod report;
+mod prepare;
 mod retrieve;
 mod store;
 mod sub_questions;
@@ -27,49 +27,16 @@ use tokio_util::sync::CancellationToken;
 use crate::data::built::{BuiltError, BuiltFolder};
 use crate::data::dataset::Dataset;
 use crate::data::ledger::{Ledger, LedgerError};
+use crate::domain::build::{QuestionReport, Stage, StageReport, Tally};
 use crate::domain::prompt::{PromptError, Templates};
 use crate::domain::question::Question;
 use crate::model::{BackendKind, ChatModel, Sampling};
 use crate::retrieval::{Method, Search};
 
-pub use asker::Tally;
-pub use plan::{StagePlan, plan};
-pub use report::{Loss, QuestionReport, StageReport};
+pub use plan::plan;
+pub use prepare::{Parts, asks_model, folder_of, held, prepare};
 pub use validate::{FoundIssue, Validation, validate};
 use web::Web;
-
-/// A stage of a build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stage {
-    /// A model writes search topics for each question.
-    Topics,
-    /// The topics are searched for; what is found becomes the signal documents.
-    Retrieve,
-    /// A model writes a sub-question for each document.
-    SubQuestions,
-    /// A model edits each document that has one.
-    Adversarial,
-}
-
-impl Stage {
-    /// All stages in their order.
-    pub const ALL: [Stage; 4] = [
-        Stage::Topics,
-        Stage::Retrieve,
-        Stage::SubQuestions,
-        Stage::Adversarial,
-    ];
-
-    /// The name on the command line, in the ledger and in the report.
-    pub fn name(self) -> &'static str {
-        match self {
-            Stage::Topics => "topics",
-            Stage::Retrieve => "retrieve",
-            Stage::SubQuestions => "subqa",
-            Stage::Adversarial => "counterfactual",
-        }
-    }
-}
 
 /// What can be set.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -124,7 +91,7 @@ pub struct Build {
     /// Positions of those that are worked on, rising.
     pub work: Vec<usize>,
     /// The dataset that the questions came from, for its documents.
-    pub given: Option<Dataset>,
+    pub given: Option<Arc<Dataset>>,
     /// The prompts.
     pub templates: Templates,
     /// The settings.
@@ -211,7 +178,18 @@ impl Build {
     }
 }
 
-/// Runs one stage to its end and writes its files. `on_progress` gets how many items are done, and of how many.
+/// How far a stage is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Items that are done.
+    pub done: usize,
+    /// Items of the stage.
+    pub total: usize,
+    /// What was asked for them.
+    pub tally: Tally,
+}
+
+/// Runs one stage to its end and writes its files.
 ///
 /// # Errors
 /// [`BuildError`]; the files of the stage are then as before.
@@ -219,9 +197,13 @@ pub async fn run(
     build: &Build,
     stage: Stage,
     cancel: &CancellationToken,
-    on_progress: &mut dyn FnMut(usize, usize),
+    on_progress: &mut dyn FnMut(Progress),
 ) -> Result<Done, BuildError> {
     let asker = asker::Asker::new(build, stage, cancel);
+    let on_progress = &mut |done: usize, total: usize| {
+        let tally = asker.tally();
+        on_progress(Progress { done, total, tally });
+    };
     build.folder.write_questions(&build.questions)?;
     let made = match stage {
         Stage::Topics => topics::run(&asker, on_progress).await?,
@@ -263,4 +245,33 @@ where
         on_progress(done, total);
     }
     Ok(results.into_iter().flatten().collect())
+}
+
+/// Gathers what was made item by item into what was made for each question that is worked on, in order. A question of
+/// which nothing was to be made is dropped for the reason `nothing`.
+fn gather<T>(
+    build: &Build,
+    made: Vec<(usize, T)>,
+    nothing: &str,
+    mut take: impl FnMut(&mut store::MadeFor, T),
+) -> Vec<store::MadeFor> {
+    let mut all: Vec<store::MadeFor> = build
+        .worked_on()
+        .map(|(at, _)| store::MadeFor {
+            question: at,
+            records: Vec::new(),
+            report: QuestionReport::default(),
+        })
+        .collect();
+    for (at, one) in made {
+        // Both are in the order of the questions.
+        if let Ok(place) = all.binary_search_by_key(&at, |own| own.question) {
+            take(&mut all[place], one);
+        }
+    }
+    let untouched = |own: &&mut store::MadeFor| own.report == QuestionReport::default();
+    for own in all.iter_mut().filter(untouched) {
+        own.report.drop("", nothing);
+    }
+    all
 }

@@ -7,7 +7,7 @@ use reqwest::Url;
 use serde_json::{Map, Value, json};
 
 use crate::data::ledger::{Entry, EntryKind, SCHEMA};
-use crate::domain::build::{leaked, read_links, read_summary};
+use crate::domain::build::{QuestionReport, leaked, read_links, read_summary};
 use crate::domain::passage::{Document, Source};
 use crate::domain::prompt::{BuildPrompt, LinkText};
 use crate::domain::question::Question;
@@ -15,7 +15,6 @@ use crate::domain::text::shortened;
 use crate::engine::ask::{now, to_value};
 use crate::engine::build::BuildError;
 use crate::engine::build::asker::{Ask, Asker, Candidate, Made, hash_of, sentences};
-use crate::engine::build::report::QuestionReport;
 use crate::engine::build::retrieve::Pool;
 use crate::engine::build::web::{Link, Page, SearchTrouble, Web};
 use crate::model::{Field, FieldKind, ReplyForm};

@@ -1,10 +1,10 @@
 //! What stages will ask for, before anything is asked.
 
-use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::build::{Stage, StagePlan};
 use crate::engine::build::asker::Asker;
-use crate::engine::build::{Build, BuildError, Stage, adversarial, sub_questions, topics};
+use crate::engine::build::{Build, BuildError, adversarial, sub_questions, topics};
 use crate::model::BackendKind;
 
 /// Tokens of a prompt whose text is not there yet: a document of 200 words, the question and the instructions.
@@ -12,29 +12,6 @@ const TYPICAL_PROMPT: u64 = 900;
 
 /// Tokens a second that an embedded model reads and writes on two cores, before it has been timed.
 const EMBEDDED_PACE: (f64, f64) = (150.0, 35.0);
-
-/// What a stage will ask for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct StagePlan {
-    /// The stage.
-    pub stage: &'static str,
-    /// Items of it: questions, documents.
-    pub items: usize,
-    /// Calls that the ledger has answers for.
-    pub answered: usize,
-    /// Calls if no reply has to be repaired.
-    pub calls: usize,
-    /// Calls if every reply has to be repaired to the last.
-    pub calls_at_most: usize,
-    /// Predicted tokens of the prompts of `calls`.
-    pub prompt_tokens: u64,
-    /// Predicted tokens of their replies.
-    pub reply_tokens: u64,
-    /// Whether the number of items is a guess, since the stage before has not run yet.
-    pub guessed: bool,
-    /// Predicted seconds; `None` where calls of this model have not been timed yet.
-    pub seconds: Option<f64>,
-}
 
 /// The plans of stages. Nothing is asked.
 ///
@@ -65,7 +42,7 @@ fn counted(asker: &Asker<'_>) -> Result<StagePlan, BuildError> {
     let build = asker.build;
     let mut count = Count::new(asker.stage);
     let own = build.folder.dataset()?;
-    let dataset = own.as_ref().or(build.given.as_ref());
+    let dataset = own.as_ref().or(build.given.as_deref());
     match asker.stage {
         Stage::Topics => {
             for (_, question) in build.worked_on() {

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use crate::domain::build::QuestionReport;
 use crate::domain::passage::Document;
 use crate::domain::question::Question;
 use crate::domain::text::text_key;
 use crate::engine::ask::to_value;
 use crate::engine::build::asker::Asker;
-use crate::engine::build::report::QuestionReport;
 use crate::engine::build::store::MadeFor;
 use crate::engine::build::{BuildError, each, offline, online};
 

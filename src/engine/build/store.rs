@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 
 use crate::data::built::{REPORT, TOPICS};
 use crate::data::dataset::{COUNTERFACTUALS, MANIFEST, SIGNAL, SUB_QUESTIONS};
+use crate::domain::build::{QuestionReport, Stage, StageReport};
 use crate::engine::ask::to_value;
-use crate::engine::build::report::{QuestionReport, StageReport};
-use crate::engine::build::{Build, BuildError, Stage};
+use crate::engine::build::{Build, BuildError};
 
 /// Version of the manifest's part `build`.
 const SCHEMA: u32 = 1;

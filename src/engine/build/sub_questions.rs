@@ -11,9 +11,8 @@ use crate::domain::question::Question;
 use crate::domain::text::{collapse, document_key, short};
 use crate::engine::ask::to_value;
 use crate::engine::build::asker::{Ask, Asker, Candidate, Made, sentences};
-use crate::engine::build::report::QuestionReport;
 use crate::engine::build::store::MadeFor;
-use crate::engine::build::{Build, BuildError, each};
+use crate::engine::build::{Build, BuildError, each, gather};
 use crate::model::{Field, FieldKind, ReplyForm};
 
 /// What is asked for a document.
@@ -84,32 +83,17 @@ pub(super) async fn run(
         build.ceiling(),
         on_progress,
         |(at, question, document)| async move {
-            Ok((at, document, of_document(asker, question, document).await?))
+            let made = of_document(asker, question, document).await?;
+            Ok((at, (document, made)))
         },
     )
     .await?;
-    let mut all: Vec<MadeFor> = build.worked_on().map(|(at, _)| nothing(at)).collect();
-    for (at, document, made) in made {
-        let Some(own) = all.iter_mut().find(|own| own.question == at) else {
-            continue;
-        };
-        take(own, document, made);
-    }
-    for own in all
-        .iter_mut()
-        .filter(|own| own.report == QuestionReport::default())
-    {
-        own.report.drop("", "the question has no documents");
-    }
-    Ok(all)
-}
-
-fn nothing(question: usize) -> MadeFor {
-    MadeFor {
-        question,
-        records: Vec::new(),
-        report: QuestionReport::default(),
-    }
+    Ok(gather(
+        build,
+        made,
+        "the question has no documents",
+        |own, (document, made)| take(own, document, made),
+    ))
 }
 
 fn take(own: &mut MadeFor, document: &Document, made: Made<SubDraft>) {

@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
-use crate::domain::build::read_topics;
+use crate::domain::build::{QuestionReport, read_topics};
 use crate::domain::prompt::BuildPrompt;
 use crate::domain::question::Question;
 use crate::engine::build::asker::{Ask, Asker, Candidate, Made, sentences};
-use crate::engine::build::report::QuestionReport;
 use crate::engine::build::store::MadeFor;
 use crate::engine::build::{BuildError, Settings, each};
 use crate::model::{Field, FieldKind, ReplyForm};

@@ -1,18 +1,16 @@
 //! Checking a dataset by the rules of making one; no model is needed.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
 use crate::data::dataset::Dataset;
-use crate::domain::build::{
-    EditSize, Issue, IssueKind, Level, adversarial, near_duplicates, sub_question,
-};
+use crate::domain::build::{EditSize, Issue, IssueKind, Level, near_duplicates};
 use crate::domain::context::Pools;
 use crate::domain::mention::{Searchable, is_telling};
-use crate::domain::passage::{Counterfactual, Document, SubQuestion};
 use crate::domain::question::Question;
-use crate::domain::text::{document_key, short, text_key};
+use crate::domain::review::{Content, Found as Looked, findings};
+use crate::domain::text::{short, text_key};
 
 /// Issues of a kind that are kept with their place; all are counted.
 const EXAMPLES: usize = 200;
@@ -86,8 +84,7 @@ pub fn validate(dataset: &Dataset) -> Validation {
         found.sums.sub_questions += pools.sub_questions.len();
         found.sums.counterfactuals += pools.counterfactuals.len();
         documents(question, &pools, &mut found);
-        sub_questions(question, &pools, &mut found);
-        counterfactuals(question, &pools, &mut found, &mut ratios);
+        items(question, &pools, &mut found, &mut ratios);
     }
     near(dataset, &mut found);
     found.sums.questions = dataset.questions.len();
@@ -161,70 +158,15 @@ fn documents(question: &Question, pools: &Pools<'_>, found: &mut Found) {
     }
 }
 
-fn document<'a>(pools: &Pools<'a>, id: &str) -> Option<&'a Document> {
-    pools.signal.iter().find(|document| document.id == id)
-}
-
-fn sub_questions(question: &Question, pools: &Pools<'_>, found: &mut Found) {
-    let edited: HashSet<&str> = pools
-        .counterfactuals
-        .iter()
-        .map(|v| v.original_id.as_str())
-        .collect();
-    let mut asked: HashMap<String, &str> = HashMap::new();
-    for sub in pools.sub_questions {
-        let Some(document) = document(pools, &sub.doc_id) else {
-            continue;
-        };
-        for issue in sub_question(
-            &document.title,
-            &document.content,
-            &sub.question,
-            &sub.answer,
-        ) {
-            // A title matters only where an adversarial text stands below it.
-            let matters =
-                issue.kind != IssueKind::AnswerInTitle || edited.contains(sub.doc_id.as_str());
-            if matters {
-                found.add(&question.id, &sub.doc_id, issue);
-            }
-        }
-        if let Some(first) = asked.insert(document_key(&sub.question), &sub.doc_id) {
-            let detail = format!("the same sub-question is asked of {}", short(first));
-            found.say(
-                question,
-                &sub.doc_id,
-                IssueKind::RepeatedSubQuestion,
-                detail,
-            );
-        }
-    }
-}
-
-fn counterfactuals(
-    question: &Question,
-    pools: &Pools<'_>,
-    found: &mut Found,
-    ratios: &mut Vec<f64>,
-) {
-    let first_sub = |version: &Counterfactual| -> Option<&SubQuestion> {
-        let of_it = |sub: &&SubQuestion| sub.doc_id == version.original_id;
-        pools.sub_questions.iter().find(of_it)
-    };
-    for version in pools.counterfactuals {
-        let Some(original) = document(pools, &version.original_id) else {
-            continue;
-        };
-        ratios.push(EditSize::of(&original.content, &version.edited_document).ratio());
-        let truth = first_sub(version).map(|sub| sub.answer.as_str());
-        let issues = adversarial(
-            &original.content,
-            truth,
-            &version.new_answer,
-            &version.edited_document,
-        );
+/// What is wrong with the sub-questions and adversarial versions of a question, and how much the versions change.
+fn items(question: &Question, pools: &Pools<'_>, found: &mut Found, ratios: &mut Vec<f64>) {
+    for Looked { item, issues } in findings(question, pools, |_| None) {
         for issue in issues {
-            found.add(&question.id, &version.original_id, issue);
+            found.add(&question.id, &item.doc_id, issue);
+        }
+        let original = pools.signal.iter().find(|one| one.id == item.doc_id);
+        if let (Content::Edit { text, .. }, Some(original)) = (&item.content, original) {
+            ratios.push(EditSize::of(&original.content, text).ratio());
         }
     }
 }

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::data::store::Brief;
 use crate::domain::annotation::Annotation;
+use crate::domain::build::IssueKind;
 use crate::domain::context::Scenario;
+use crate::domain::review::{Found, ItemKind, Verdict as Decided};
 use crate::tui::app::reply::Verdict;
 use crate::tui::widgets::line::one_line;
 
@@ -28,11 +30,17 @@ pub enum FacetKind {
     Annotated,
     /// The annotator's labels.
     Label,
+    /// What an item of a benchmark is.
+    Item,
+    /// What the checks find in it.
+    Finding,
+    /// What the reviewer decided about it.
+    Decision,
 }
 
 impl FacetKind {
     /// All of them.
-    pub const ALL: [FacetKind; 7] = [
+    pub const ALL: [FacetKind; 10] = [
         FacetKind::Set,
         FacetKind::Scenario,
         FacetKind::Outcome,
@@ -40,6 +48,9 @@ impl FacetKind {
         FacetKind::Model,
         FacetKind::Annotated,
         FacetKind::Label,
+        FacetKind::Item,
+        FacetKind::Finding,
+        FacetKind::Decision,
     ];
 
     /// Its title on screen.
@@ -52,6 +63,9 @@ impl FacetKind {
             FacetKind::Model => "model",
             FacetKind::Annotated => "annotated by you",
             FacetKind::Label => "your labels",
+            FacetKind::Item => "kind of item",
+            FacetKind::Finding => "what the checks find",
+            FacetKind::Decision => "decided by you",
         }
     }
 
@@ -65,6 +79,9 @@ impl FacetKind {
             FacetKind::Model => "model",
             FacetKind::Annotated => "annotated",
             FacetKind::Label => "label",
+            FacetKind::Item => "item",
+            FacetKind::Finding => "finding",
+            FacetKind::Decision => "decision",
         }
     }
 
@@ -76,6 +93,9 @@ impl FacetKind {
             FacetKind::Outcome => among(&Verdict::ALL.map(|verdict| verdict.words().1)),
             FacetKind::Misinformation => among(&MISINFORMATION),
             FacetKind::Annotated => among(&ANNOTATED),
+            FacetKind::Item => among(&ItemKind::ALL.map(ItemKind::noun)),
+            FacetKind::Finding => among(&IssueKind::ALL.map(IssueKind::single)),
+            FacetKind::Decision => among(&DECIDED),
             _ => None,
         }
         .unwrap_or(usize::MAX)
@@ -87,6 +107,32 @@ const MISINFORMATION: [&str; 3] = ["adopted", "not adopted", "none planted"];
 
 /// How far an annotator is with a reply.
 const ANNOTATED: [&str; 4] = ["done", "begun", "not yet", "no reply"];
+
+/// How far a reviewer is with an item.
+const DECIDED: [&str; 4] = ["undecided", "accepted", "edited", "rejected"];
+
+/// The value of an item in which the checks find nothing.
+const CLEAN: &str = "nothing";
+
+/// The values of an item with what the reviewer decided about it.
+pub fn case_of_item(found: &Found, verdict: Option<&Decided>) -> Case {
+    let mut case = vec![
+        (FacetKind::Item, found.item.kind().noun().to_owned()),
+        (
+            FacetKind::Decision,
+            DECIDED[verdict.map_or(0, |verdict| verdict.place() + 1)].to_owned(),
+        ),
+    ];
+    match found.issues.is_empty() {
+        true => case.push((FacetKind::Finding, CLEAN.to_owned())),
+        false => {
+            let kinds: BTreeSet<IssueKind> = found.issues.iter().map(|issue| issue.kind).collect();
+            let values = kinds.into_iter().map(|kind| kind.single().to_owned());
+            case.extend(values.map(|value| (FacetKind::Finding, value)));
+        }
+    }
+    case
+}
 
 /// The values of one case.
 pub type Case = Vec<(FacetKind, String)>;
@@ -277,6 +323,9 @@ impl Facets {
                             format!("misinformation {value}")
                         }
                         FacetKind::Annotated => format!("annotated: {value}"),
+                        FacetKind::Finding if value == CLEAN => {
+                            "the checks find nothing".to_owned()
+                        }
                         FacetKind::Label => name(value),
                         _ => value.clone(),
                     })

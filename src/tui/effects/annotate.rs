@@ -1,12 +1,6 @@
-//! Reading queues and writing what is said of replies: one thread, so that acts come onto the disk in the order
-//! in which they were done, and what is read holds all acts before it.
+//! Reading queues and writing what is said of replies.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-
-use tokio::sync::mpsc;
 
 use crate::data::annotations::{Annotations, beside};
 use crate::data::store::{Store, Which};
@@ -15,11 +9,12 @@ use crate::tui::Setup;
 use crate::tui::app::Ticket;
 use crate::tui::app::annotate::{QueueParts, RunRow};
 use crate::tui::app::browse::StoredCases;
+use crate::tui::effects::desk::{Task, in_words, open_once};
 use crate::tui::message::Message;
 use crate::tui::widgets::line::one_line;
 
 /// What the thread is asked to do.
-pub(super) enum Task {
+pub(super) enum QueueTask {
     /// List the runs.
     Runs { annotator: String },
     /// Read a run's replies and what was said of them.
@@ -51,106 +46,40 @@ pub(super) enum Task {
     },
 }
 
-/// The thread, started at first use.
-#[derive(Default)]
-pub(super) struct Desk {
-    tasks: Option<Sender<Task>>,
-}
+impl Task for QueueTask {
+    type Files = Files;
 
-impl Desk {
-    /// Hands a task over.
-    pub(super) fn ask(&mut self, setup: &Arc<Setup>, messages: &mpsc::Sender<Message>, task: Task) {
-        let task = match &self.tasks {
-            Some(tasks) => match tasks.send(task) {
-                Ok(()) => return,
-                Err(unsent) => unsent.0,
-            },
-            None => task,
-        };
-        let (sender, tasks) = channel();
-        let (setup, outbox) = (Arc::clone(setup), messages.clone());
-        let spawned = std::thread::Builder::new()
-            .name("annotations".into())
-            .spawn(move || work(&setup, &outbox, &tasks));
-        match spawned {
-            Ok(_) => {
-                let _ = sender.send(task);
-                self.tasks = Some(sender);
-            }
-            Err(error) => {
-                let text = format!("the system gives no thread for annotations: {error}");
-                let _ = messages.try_send(failed(task, text));
-            }
-        }
+    const NAME: &'static str = "annotations";
+
+    fn perform(self, files: &mut Files, setup: &Setup) -> Option<Message> {
+        files.perform(setup, self)
     }
-}
 
-/// What a task that can't be done reports, so that each ends with one message.
-fn failed(task: Task, why: String) -> Message {
-    match task {
-        Task::Runs { .. } => Message::Runs(Err(why)),
-        Task::Queue { ticket, hand, .. } => Message::Queue {
-            ticket,
-            part: hand.part,
-            result: Err(why),
-        },
-        Task::Reply { ticket, .. } => Message::QueueReply {
-            ticket,
-            result: Err(why),
-        },
-        Task::Write { .. } => Message::Annotated(Err(why)),
-        Task::Keep { .. } => Message::Complaint(why),
-        Task::Cases { ticket, .. } => Message::Cases {
-            ticket,
-            result: Err(why),
-        },
-    }
-}
-
-fn work(setup: &Setup, messages: &mpsc::Sender<Message>, tasks: &Receiver<Task>) {
-    let mut shelf = Files::default();
-    while let Ok(task) = tasks.recv() {
-        let unexpected = failed(
-            task.outline(),
-            "reading or writing annotations failed unexpectedly; the log says more".to_owned(),
-        );
-        let done = catch_unwind(AssertUnwindSafe(|| shelf.perform(setup, task)));
-        // Nothing is reported of what went well and changes nothing on screen.
-        let Some(message) = done.unwrap_or(Some(unexpected)) else {
-            continue;
-        };
-        // Where the loop has ended, what waits to be written is written all the same.
-        let _ = messages.blocking_send(message);
-    }
-}
-
-impl Task {
-    /// The same task without its contents, to report on it.
-    fn outline(&self) -> Task {
+    fn outline(&self) -> QueueTask {
         match self {
-            Task::Runs { .. } => Task::Runs {
+            QueueTask::Runs { .. } => QueueTask::Runs {
                 annotator: String::new(),
             },
-            Task::Queue { ticket, hand, .. } => Task::Queue {
+            QueueTask::Queue { ticket, hand, .. } => QueueTask::Queue {
                 ticket: *ticket,
                 run: String::new(),
                 hand: hand.clone(),
             },
-            Task::Reply { ticket, id } => Task::Reply {
+            QueueTask::Reply { ticket, id } => QueueTask::Reply {
                 ticket: *ticket,
                 id: *id,
             },
-            Task::Write { hand, event, .. } => Task::Write {
+            QueueTask::Write { hand, event, .. } => QueueTask::Write {
                 run: String::new(),
                 hand: hand.clone(),
                 event: event.clone(),
             },
-            Task::Keep { hand, .. } => Task::Keep {
+            QueueTask::Keep { hand, .. } => QueueTask::Keep {
                 run: String::new(),
                 hand: hand.clone(),
                 choice: String::new(),
             },
-            Task::Cases { ticket, .. } => Task::Cases {
+            QueueTask::Cases { ticket, .. } => QueueTask::Cases {
                 ticket: *ticket,
                 fingerprint: String::new(),
                 run: None,
@@ -158,11 +87,32 @@ impl Task {
             },
         }
     }
+
+    fn failed(self, why: String) -> Message {
+        match self {
+            QueueTask::Runs { .. } => Message::Runs(Err(why)),
+            QueueTask::Queue { ticket, hand, .. } => Message::Queue {
+                ticket,
+                part: hand.part,
+                result: Err(why),
+            },
+            QueueTask::Reply { ticket, .. } => Message::QueueReply {
+                ticket,
+                result: Err(why),
+            },
+            QueueTask::Write { .. } => Message::Annotated(Err(why)),
+            QueueTask::Keep { .. } => Message::Complaint(why),
+            QueueTask::Cases { ticket, .. } => Message::Cases {
+                ticket,
+                result: Err(why),
+            },
+        }
+    }
 }
 
 /// The files, opened at first use.
 #[derive(Default)]
-struct Files {
+pub(super) struct Files {
     annotations: Option<Annotations>,
     store: Option<Store>,
 }
@@ -170,34 +120,34 @@ struct Files {
 const NO_STORE: &str = "replies are kept in memory only, so there is nothing to annotate";
 
 impl Files {
-    fn perform(&mut self, setup: &Setup, task: Task) -> Option<Message> {
+    fn perform(&mut self, setup: &Setup, task: QueueTask) -> Option<Message> {
         let path = setup.store.as_deref();
         Some(match task {
-            Task::Runs { annotator } => Message::Runs(self.runs(path, &annotator)),
-            Task::Queue { ticket, run, hand } => Message::Queue {
+            QueueTask::Runs { annotator } => Message::Runs(self.runs(path, &annotator)),
+            QueueTask::Queue { ticket, run, hand } => Message::Queue {
                 ticket,
                 part: hand.part,
                 result: self.queue(path, &run, &hand).map(Box::new),
             },
-            Task::Reply { ticket, id } => Message::QueueReply {
+            QueueTask::Reply { ticket, id } => Message::QueueReply {
                 ticket,
                 result: self.store(path).and_then(|store| {
                     let found = store.get(id).map_err(|error| error.to_string())?;
                     Ok(found.map(Box::new))
                 }),
             },
-            Task::Write { run, hand, event } => Message::Annotated(
+            QueueTask::Write { run, hand, event } => Message::Annotated(
                 self.annotations(path)
                     .and_then(|annotations| in_words(annotations.add(&run, &hand, &event)))
                     .map(drop),
             ),
-            Task::Keep { run, hand, choice } => {
+            QueueTask::Keep { run, hand, choice } => {
                 let kept = self
                     .annotations(path)
                     .and_then(|annotations| in_words(annotations.set_queue(&run, &hand, &choice)));
                 Message::Complaint(kept.err()?)
             }
-            Task::Cases {
+            QueueTask::Cases {
                 ticket,
                 fingerprint,
                 run,
@@ -289,18 +239,4 @@ impl Files {
         cases.briefs = briefs;
         Ok(cases)
     }
-}
-
-fn in_words<T>(result: Result<T, impl ToString>) -> Result<T, String> {
-    result.map_err(|error| error.to_string())
-}
-
-fn open_once<T>(
-    slot: &mut Option<T>,
-    open: impl FnOnce() -> Result<T, String>,
-) -> Result<&T, String> {
-    if slot.is_none() {
-        *slot = Some(open()?);
-    }
-    slot.as_ref().ok_or_else(|| "it was not opened".to_owned())
 }

@@ -44,9 +44,14 @@ struct Planner {
 }
 
 /// Models that stay open besides the explorer's own, by their names.
-type Models = Mutex<Vec<(String, Arc<dyn ChatModel>)>>;
+pub(super) type Models = Mutex<Vec<(String, Arc<dyn ChatModel>)>>;
 
 impl Sweeps {
+    /// Models that stay open besides the explorer's own.
+    pub(super) fn models(&self) -> Arc<Models> {
+        Arc::clone(&self.models)
+    }
+
     /// Finds out what a sweep would ask.
     pub(super) fn estimate(
         &self,
@@ -154,7 +159,7 @@ fn next(planner: &Mutex<Planner>) -> Option<(Ticket, Arc<Dataset>, SweepRequest)
 
 /// The models of these names: the explorer's own, and others that stay open until the next request that doesn't
 /// name them.
-fn open(job: &Job, models: &Models, names: &[String]) -> Result<Vec<Arc<dyn ChatModel>>, String> {
+pub(super) fn open(job: &Job, models: &Models, names: &[String]) -> Result<Vec<Arc<dyn ChatModel>>, String> {
     let setup = &job.setup;
     let mut kept = models.lock().unwrap_or_else(PoisonError::into_inner);
     // Local models fill the memory: those that nobody asks for any more are let go first.

@@ -74,6 +74,8 @@ fn words(app: &App) -> String {
         Screen::Compare => "the comparison".to_owned(),
         Screen::Find => "the search of texts".to_owned(),
         Screen::Queue | Screen::Annotate => annotator(),
+        Screen::Review | Screen::ReviewItem => "the review".to_owned(),
+        Screen::Build => "the build".to_owned(),
     }
 }
 

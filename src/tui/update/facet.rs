@@ -6,7 +6,7 @@ use crate::domain::annotation::Hand;
 use crate::tui::app::facet::{FacetValue, Facets};
 use crate::tui::app::{App, Overlay, Screen};
 use crate::tui::effects::Effect;
-use crate::tui::update::{browse, queue};
+use crate::tui::update::{browse, queue, review};
 
 /// Opens the facets of the screen's list.
 pub(super) fn open(app: &mut App) -> Vec<Effect> {
@@ -50,6 +50,10 @@ fn values(app: &App) -> Vec<FacetValue> {
             queue.facets.values(rows)
         }
         (Screen::Queue, None) => Vec::new(),
+        (Screen::Review, _) => app.review.queue.as_ref().map_or_else(Vec::new, |queue| {
+            let rows = queue.items.iter().map(|item| item.cases.as_slice());
+            queue.facets.values(rows)
+        }),
         _ => {
             let rows = app.browse.cases.iter().map(Vec::as_slice);
             app.browse.facets.values(rows)
@@ -60,6 +64,7 @@ fn values(app: &App) -> Vec<FacetValue> {
 fn facets(app: &mut App) -> Option<&mut Facets> {
     match app.screen {
         Screen::Queue => app.annotate.queue.as_mut().map(|queue| &mut queue.facets),
+        Screen::Review => app.review.queue.as_mut().map(|queue| &mut queue.facets),
         _ => Some(&mut app.browse.facets),
     }
 }
@@ -115,6 +120,7 @@ fn changed(app: &mut App) -> Vec<Effect> {
             }
             queue::settle(app);
         }
+        Screen::Review => effects.extend(review::narrowed(app)),
         _ => {
             app.browse.refilter();
             browse::keep_visible(app);

@@ -4,7 +4,7 @@ use crate::domain::annotation::{Act, Change, Part};
 use crate::tui::app::{App, Screen};
 use crate::tui::editor::{Outside, Program, Purpose};
 use crate::tui::effects::Effect;
-use crate::tui::update::annotate;
+use crate::tui::update::{annotate, review};
 
 /// A program of the user's has ended.
 pub(super) fn on_back(
@@ -20,6 +20,7 @@ pub(super) fn on_back(
         }
     };
     match (purpose, text) {
+        (Purpose::Item { item }, text) => review::on_edited(app, &item, text),
         (Purpose::Read, _) => Vec::new(),
         (Purpose::Note { .. }, None) => {
             app.say("the note was left as it is");

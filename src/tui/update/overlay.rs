@@ -6,7 +6,7 @@ use crate::tui::app::{App, Overlay};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
 use crate::tui::keymap::Chord;
-use crate::tui::update::{distance, facet, pieces, queue, run, scrolled};
+use crate::tui::update::{distance, facet, pieces, queue, review, run, scrolled};
 use crate::tui::view;
 
 pub(super) fn on_key(app: &mut App, key: KeyEvent, chord: Chord) -> Vec<Effect> {
@@ -14,6 +14,7 @@ pub(super) fn on_key(app: &mut App, key: KeyEvent, chord: Chord) -> Vec<Effect> 
         Some(Overlay::Palette { .. }) => return palette(app, key),
         Some(Overlay::Runs { .. }) => return queue::on_runs_key(app, key),
         Some(Overlay::Facets { .. }) => return facet::on_key(app, key),
+        Some(Overlay::Reject { .. }) => return review::on_reject_key(app, key),
         _ => {}
     }
     let command = app.keymap.command(app.screen, chord);

@@ -126,7 +126,7 @@ fn of_screen(app: &App) -> (Vec<Piece>, usize) {
         Screen::Queue => (of_queue(app), 0),
         Screen::Annotate => (of_reply(app), 0),
         Screen::Find => (of_find(app), 0),
-        Screen::Talk => (Vec::new(), 0),
+        Screen::Review | Screen::ReviewItem | Screen::Build | Screen::Talk => (Vec::new(), 0),
     }
 }
 

@@ -4,10 +4,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use crate::domain::review::Reason;
 use crate::domain::text::count;
 use crate::tui::app::annotate::{RunList, RunUse};
 use crate::tui::app::browse::CasesState;
 use crate::tui::app::facet::{FacetKind, FacetValue};
+use crate::tui::app::input::Input;
 use crate::tui::app::pieces::{Destination, Piece};
 use crate::tui::app::{App, Overlay, Screen};
 use crate::tui::theme::Tone;
@@ -24,6 +26,12 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
             to,
             pieces,
         }) => self::pieces(app, area, buffer, (*selected, *to), pieces),
+        Some(Overlay::Reject {
+            reasons,
+            selected,
+            words,
+            typing,
+        }) => reject(app, area, buffer, (reasons, *selected), (words, *typing)),
         _ => {}
     }
 }
@@ -138,6 +146,7 @@ fn facets(app: &App, area: Rect, buffer: &mut Buffer, selected: usize, values: &
     let theme = &app.theme;
     let (what, kinds) = match app.screen {
         Screen::Queue => ("Which replies?", None),
+        Screen::Review => ("Which items?", None),
         _ => ("Which questions?", Some(&app.browse.cases_state)),
     };
     let mut title = vec![span(theme, what, Tone::Title)];
@@ -240,6 +249,50 @@ fn pieces(
         })
         .collect();
     list(app, inner, buffer, &rows, Some(selected));
+}
+
+/// Why an item is rejected: the reasons that fit it, and more in words.
+fn reject(
+    app: &App,
+    area: Rect,
+    buffer: &mut Buffer,
+    (reasons, selected): (&[Reason], usize),
+    (words, typing): (&Input, bool),
+) {
+    let theme = &app.theme;
+    let title = vec![span(theme, "Why is this item rejected?", Tone::Title)];
+    frame(app, area, buffer, true, title, Vec::new());
+    let inner = inside(area);
+    let found = app.review.queue.as_ref().and_then(|queue| queue.item());
+    let is_found = |reason: &Reason| match reason {
+        Reason::Check(kind) => found.is_some_and(|item| {
+            let mut issues = item.found.issues.iter();
+            issues.any(|issue| issue.kind == *kind)
+        }),
+        _ => false,
+    };
+    let mut rows: Vec<Line<'static>> = reasons
+        .iter()
+        .map(|reason| {
+            let mut spans = vec![span(theme, reason.words(), Tone::Text)];
+            if is_found(reason) {
+                spans.push(span(theme, "  the checks find this", Tone::Warning));
+            }
+            Line::from(spans)
+        })
+        .collect();
+    rows.push(Line::default());
+    let (before, after) = words.halves();
+    let tone = if typing { Tone::Key } else { Tone::Faint };
+    let mut spans = vec![span(theme, "in words: ", tone)];
+    spans.push(span(theme, before.to_owned(), Tone::Match));
+    if typing {
+        spans.push(span(theme, "▏", Tone::Key));
+    }
+    spans.push(span(theme, after.to_owned(), Tone::Match));
+    rows.push(Line::from(spans));
+    let chosen = if typing { rows.len() - 1 } else { selected };
+    list(app, inner, buffer, &rows, Some(chosen));
 }
 
 /// Rows with one chosen, which is kept in sight.

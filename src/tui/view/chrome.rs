@@ -10,7 +10,7 @@ use crate::domain::passage::Role;
 use crate::tui::app::annotate::RunList;
 use crate::tui::app::retrieval::IndexState;
 use crate::tui::app::sweep::Phase;
-use crate::tui::app::{App, Notice, Overlay, Screen, compare, sweep};
+use crate::tui::app::{App, Notice, Overlay, Screen, build, compare, sweep};
 use crate::tui::command::{COMMANDS, Command};
 use crate::tui::theme::{Theme, Tone};
 use crate::tui::view::annotate;
@@ -161,6 +161,14 @@ pub(super) fn footer(app: &App, area: Rect, buffer: &mut Buffer) {
             theme,
             &["space choose", "c clear", "up/down move", "esc close"],
         ),
+        Some(Overlay::Reject { typing: true, .. }) => fixed(
+            theme,
+            &["enter reject", "esc back to the reasons", "ctrl-u clear"],
+        ),
+        Some(Overlay::Reject { .. }) => fixed(
+            theme,
+            &["enter reject", "n add words", "up/down choose", "esc close"],
+        ),
         Some(Overlay::Pieces { .. }) => fixed(
             theme,
             &["letter takes its row", "enter the chosen one", "esc close"],
@@ -190,6 +198,13 @@ pub(super) fn footer(app: &App, area: Rect, buffer: &mut Buffer) {
                 "up/down choose",
                 "esc back",
             ],
+        ),
+        None if app.screen == Screen::Build && app.build.form.typing => {
+            fixed(theme, &["enter done", "ctrl-u clear"])
+        }
+        None if app.screen == Screen::ReviewItem && app.review.note.is_some() => fixed(
+            theme,
+            &["enter keep the note", "esc drop it", "ctrl-u clear"],
         ),
         None if app.screen == Screen::Annotate && app.annotate.note.is_some() => fixed(
             theme,
@@ -247,11 +262,21 @@ fn fixed(theme: &Theme, hints: &[&str]) -> Vec<Span<'static>> {
 
 /// Commands whose keys stand in the footer before others where not all fit: without them nobody gets far, or
 /// out again. Most needed first.
-const FIRST: [Command; 28] = [
+const FIRST: [Command; 38] = [
     Command::Help,
     Command::Back,
     Command::Leave,
     Command::Open,
+    Command::Accept,
+    Command::Edit,
+    Command::Reject,
+    Command::NextUndecided,
+    Command::BuildChoose,
+    Command::BuildStart,
+    Command::BuildStop,
+    Command::BuildRetry,
+    Command::BuildAgain,
+    Command::BuildPage,
     Command::SweepChoose,
     Command::SweepStart,
     Command::SweepPause,
@@ -351,7 +376,8 @@ fn matters(app: &App, command: Command) -> bool {
     let building = matches!(app.retrieval.index, IndexState::Building { .. });
     let context = app.instance.as_ref().and_then(|state| state.context());
     let replied = context.is_some_and(|context| app.replies.shown(context).is_some());
-    if let Some(matters) = matters_in_runs(app, command) {
+    let special = matters_in_making(app, command).or_else(|| matters_in_runs(app, command));
+    if let Some(matters) = special {
         return matters;
     }
     match command {
@@ -407,6 +433,39 @@ fn matters(app: &App, command: Command) -> bool {
         Command::Rebuild => !building && !matches!(app.retrieval.index, IndexState::Ready(_)),
         _ => true,
     }
+}
+
+/// As [`matters`], for making and reviewing a benchmark; `None` for other commands and screens.
+fn matters_in_making(app: &App, command: Command) -> Option<bool> {
+    let reviewing = matches!(app.screen, Screen::Review | Screen::ReviewItem);
+    let queue = app.review.queue.as_ref();
+    let page = app.build.page;
+    Some(match command {
+        Command::Open if app.screen == Screen::Review => {
+            queue.is_some_and(|queue| !queue.shown.is_empty())
+        }
+        Command::Facets if reviewing => queue.is_some(),
+        Command::Undo if reviewing => queue.is_some_and(|queue| queue.book.can_undo()),
+        Command::Redo if reviewing => queue.is_some_and(|queue| queue.book.can_redo()),
+        Command::Adjudicate if reviewing => queue.is_some_and(|queue| queue.others.len() > 1),
+        Command::FocusNext if app.screen == Screen::ReviewItem => true,
+        Command::NextDiffView if app.screen == Screen::ReviewItem => {
+            let open = queue.and_then(|queue| queue.open.as_ref());
+            open.is_some_and(|open| open.size.is_some())
+        }
+        // They lead to where one is, or are on every screen and would crowd out what matters there.
+        Command::Review => app.data().is_some() && app.screen == Screen::Browse,
+        Command::Build => app.screen == Screen::Browse,
+        Command::Sweep | Command::Compare if reviewing || app.screen == Screen::Build => false,
+        Command::BuildChoose | Command::BuildValueBack | Command::BuildValueNext => {
+            page == build::Page::Plan
+        }
+        Command::BuildStart => !app.build.is_active(),
+        Command::BuildStop => app.build.is_active(),
+        Command::BuildRetry => !app.build.is_active() && app.build.has_failures(),
+        Command::BuildAgain => page == build::Page::Results && app.build.loss().is_some(),
+        _ => return None,
+    })
 }
 
 /// As [`matters`], for what belongs to one page of a screen; `None` for other commands.

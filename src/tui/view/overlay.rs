@@ -85,7 +85,12 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
     buffer.set_style(area, app.theme.style(Tone::Text));
     match app.overlay {
         Some(Overlay::Palette { .. }) => return palette::draw(app, area, buffer),
-        Some(Overlay::Runs { .. } | Overlay::Facets { .. } | Overlay::Pieces { .. }) => {
+        Some(
+            Overlay::Runs { .. }
+            | Overlay::Facets { .. }
+            | Overlay::Pieces { .. }
+            | Overlay::Reject { .. },
+        ) => {
             return choice::draw(app, area, buffer);
         }
         _ => {}
@@ -115,6 +120,7 @@ fn content(app: &App, width: u16) -> Option<(String, Flow)> {
         Overlay::Palette { .. }
         | Overlay::Runs { .. }
         | Overlay::Facets { .. }
+        | Overlay::Reject { .. }
         | Overlay::Pieces { .. } => None,
     }
 }
@@ -137,6 +143,15 @@ fn help(app: &App, width: u16) -> Flow {
         }
         Screen::Find => {
             "Full-text search (BM25, English word stems) over the questions and documents of the open dataset, the reasoning of stored replies, and your own notes. Opening a reasoning or a note goes to its reply."
+        }
+        Screen::Review => {
+            "The items of this benchmark: each sub-question (its answer must be a span of its document) and each adversarial edit (a document changed as little as possible so that it supports a wrong, planted answer). Undecided items come first. ✓ accepted, ± edited, ✗ rejected by you; ! is what the checks find wrong, · what is good to know. Other reviewers' decisions stay hidden."
+        }
+        Screen::ReviewItem => {
+            "Decide about this item: accept it, change it in your editor, or reject it with a reason. Every decision is saved at once and can be undone. The checks are those of `medrgb build`; an item that you change is checked at once, and stays as you want it. `medrgb build review apply` writes the benchmark with what was decided."
+        }
+        Screen::Build => {
+            "Makes a benchmark, or goes on with one: a model writes search topics, an index or the web gives the documents, a model writes a sub-question and an adversarial edit for each. The plan says what would be asked and what it costs; nothing is asked before you start. What was answered is kept in the folder's ledger, so that nothing is asked twice."
         }
         Screen::Retrieval => {
             "Live search over the documents of this dataset: dense (encoder and HNSW graph), BM25 (words), hybrid (both, by rank). ● marks the signal documents of the question you came from."

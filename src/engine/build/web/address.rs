@@ -58,8 +58,49 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     }
 }
 
+/// Which addresses may be read that are not public: for intranets and tests.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Private {
+    /// None.
+    #[default]
+    Closed,
+    /// These alone.
+    These(Vec<IpAddr>),
+    /// All.
+    Open,
+}
+
+impl Private {
+    /// Whether an address may be read.
+    pub fn admits(&self, address: IpAddr) -> bool {
+        match self {
+            Private::Open => true,
+            Private::Closed => is_public(address),
+            // An address and its mapped form are one.
+            Private::These(these) => {
+                is_public(address)
+                    || these
+                        .iter()
+                        .any(|one| one.to_canonical() == address.to_canonical())
+            }
+        }
+    }
+
+    /// What the manifest says of it.
+    pub(super) fn describe(&self) -> serde_json::Value {
+        match self {
+            Private::Closed => serde_json::json!(false),
+            Private::Open => serde_json::json!(true),
+            Private::These(these) => {
+                let these: Vec<String> = these.iter().map(IpAddr::to_string).collect();
+                serde_json::json!(these)
+            }
+        }
+    }
+}
+
 /// Refuses an address before anything is sent: another scheme, a name and password, an IP address that is not public.
-pub(super) fn check(url: &Url, allow_private: bool) -> Result<(), Skip> {
+pub(super) fn check(url: &Url, private: &Private) -> Result<(), Skip> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(Skip::lasting(format!(
             "addresses of the kind \"{}:\" are not read",
@@ -76,7 +117,7 @@ pub(super) fn check(url: &Url, allow_private: bool) -> Result<(), Skip> {
         Some(url::Host::Domain(_)) => None,
     };
     match literal {
-        Some(address) if !allow_private && !is_public(address) => Err(Skip::lasting(format!(
+        Some(address) if !private.admits(address) => Err(Skip::lasting(format!(
             "{address} is no public address; --allow-private reads it"
         ))),
         _ => Ok(()),
@@ -86,21 +127,23 @@ pub(super) fn check(url: &Url, allow_private: bool) -> Result<(), Skip> {
 /// What a failed resolution says of a name that leads to private addresses only.
 pub(super) const NOT_PUBLIC: &str = "has no public address; --allow-private reads it";
 
-/// Resolves names to public addresses only. The connection goes to what this gives, so a name can't be one thing when
+/// Resolves names to public addresses only, and to those that were opened. The connection goes to what this gives, so a name can't be one thing when
 /// it is checked and another when it is used.
-pub(super) struct PublicOnly;
+pub(super) struct Admitted(pub Private);
 
-impl Resolve for PublicOnly {
+impl Resolve for Admitted {
     fn resolve(&self, name: Name) -> Resolving {
+        let private = self.0.clone();
         Box::pin(async move {
             let host = name.as_str().to_owned();
             let asked = (host.clone(), 0);
             // The system's resolver waits.
             let found = tokio::task::spawn_blocking(move || asked.to_socket_addrs()).await??;
-            let public: Vec<SocketAddr> = found.filter(|found| is_public(found.ip())).collect();
-            match public.is_empty() {
+            let admitted: Vec<SocketAddr> =
+                found.filter(|found| private.admits(found.ip())).collect();
+            match admitted.is_empty() {
                 true => Err(format!("{host} {NOT_PUBLIC}").into()),
-                false => Ok(Box::new(public.into_iter()) as Addrs),
+                false => Ok(Box::new(admitted.into_iter()) as Addrs),
             }
         })
     }
@@ -170,9 +213,15 @@ mod tests {
 
     #[test]
     fn addresses_are_refused_before_anything_is_sent() {
-        let why = |address: &str, allow| {
-            check(&Url::parse(address).unwrap(), allow).map_err(|skip| skip.reason)
+        let why = |address: &str, open| {
+            let private = if open { Private::Open } else { Private::Closed };
+            check(&Url::parse(address).unwrap(), &private).map_err(|skip| skip.reason)
         };
+        let one = Private::These(vec!["127.0.0.1".parse().unwrap()]);
+        let only = |address: &str| check(&Url::parse(address).unwrap(), &one).is_ok();
+        assert!(only("http://127.0.0.1/x") && only("http://[::ffff:127.0.0.1]/"));
+        assert!(only("http://1.1.1.1/"));
+        assert!(!only("http://127.0.0.2/x") && !only("http://[::1]/"));
         assert!(
             why("http://127.0.0.1/x", false)
                 .unwrap_err()

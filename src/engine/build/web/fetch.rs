@@ -10,7 +10,7 @@ use reqwest::header::{
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
 
-use crate::engine::build::web::address::{self, NOT_PUBLIC, PublicOnly};
+use crate::engine::build::web::address::{self, Admitted, NOT_PUBLIC, Private};
 use crate::engine::build::web::{AGENT, Skip, Web};
 
 /// The most redirects of a page.
@@ -33,16 +33,18 @@ pub(super) struct Fetched {
 }
 
 /// The client for pages. It follows no redirect by itself; where only public addresses may be read it resolves names
-/// to those alone and uses no proxy, which would resolve them out of sight.
-pub(super) fn client(allow_private: bool) -> Result<Client, reqwest::Error> {
+/// to those (and to what was opened) alone and uses no proxy, which would resolve them out of sight.
+pub(super) fn client(private: &Private) -> Result<Client, reqwest::Error> {
     let builder = Client::builder()
         .user_agent(AGENT)
         .redirect(Policy::none())
         .connect_timeout(Duration::from_secs(10))
         .no_proxy();
-    match allow_private {
-        true => builder.build(),
-        false => builder.dns_resolver(Arc::new(PublicOnly)).build(),
+    match private {
+        Private::Open => builder.build(),
+        _ => builder
+            .dns_resolver(Arc::new(Admitted(private.clone())))
+            .build(),
     }
 }
 
@@ -51,7 +53,7 @@ pub(super) async fn page(web: &Web, address: Url) -> Result<Fetched, Skip> {
     let mut url = address;
     let mut left = web.settings.timeout;
     for _ in 0..=MOST_REDIRECTS {
-        address::check(&url, web.settings.allow_private)?;
+        address::check(&url, &web.settings.private)?;
         web.robots.turn(web, &url).await?;
         // Only what the site takes counts, not the wait for its turn.
         let started = Instant::now();

@@ -43,6 +43,27 @@ pub enum Engine {
 }
 
 impl Engine {
+    /// Google's search, with what the environment says: `GOOGLE_API_KEY`, `GOOGLE_CSE_ID`, and `GOOGLE_SEARCH_URL` for
+    /// another address.
+    ///
+    /// # Errors
+    /// One sentence: which variable is missing.
+    pub fn google(variable: impl Fn(&str) -> Option<String>) -> Result<Engine, String> {
+        let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+        let set = |name: &str| {
+            variable(name).ok_or_else(|| {
+                format!(
+                    "Google's search needs the environment variables GOOGLE_API_KEY and GOOGLE_CSE_ID; {name} is not set"
+                )
+            })
+        };
+        Ok(Engine::Google {
+            key: Secret::new(&set("GOOGLE_API_KEY")?),
+            cx: set("GOOGLE_CSE_ID")?,
+            base: variable("GOOGLE_SEARCH_URL").unwrap_or_else(|| GOOGLE.to_owned()),
+        })
+    }
+
     /// For records: which one and where, never the key.
     pub(super) fn describe(&self) -> Value {
         match self {

@@ -22,7 +22,7 @@ use crate::engine::ask::now;
 use crate::engine::build::asker::hash_of;
 use crate::model::http::install_crypto_provider;
 
-pub use address::is_public;
+pub use address::{Private, is_public};
 pub use find::{Engine, GOOGLE, Link, SearchTrouble};
 
 /// How this program names itself to sites; `robots.txt` rules for `medrgb` apply to it.
@@ -36,14 +36,27 @@ const SCHEMA: u32 = 1;
 pub struct WebSettings {
     /// Who searches.
     pub engine: Engine,
-    /// Whether pages at private addresses may be read: for intranets and tests.
-    pub allow_private: bool,
+    /// Which pages may be read that are at no public address.
+    pub private: Private,
     /// The most bytes of a page.
     pub most_bytes: usize,
     /// How long a page may take, redirects and all.
     pub timeout: Duration,
     /// The time between two requests to the same site, unless its `robots.txt` asks for more.
     pub pause: Duration,
+}
+
+impl WebSettings {
+    /// How the web is used where nothing else is said.
+    pub fn of(engine: Engine) -> WebSettings {
+        WebSettings {
+            engine,
+            private: Private::Closed,
+            most_bytes: 2 << 20,
+            timeout: Duration::from_secs(20),
+            pause: Duration::from_millis(500),
+        }
+    }
 }
 
 /// A page that was read.
@@ -123,7 +136,7 @@ impl Web {
             .map_err(failed)?;
         Ok(Web {
             search,
-            pages: fetch::client(settings.allow_private).map_err(failed)?,
+            pages: fetch::client(&settings.private).map_err(failed)?,
             robots: robots::Robots::new(settings.pause),
             folder: folder.to_path_buf(),
             settings,
@@ -134,7 +147,7 @@ impl Web {
     pub(super) fn describe(&self) -> Value {
         json!({
             "engine": self.settings.engine.describe(),
-            "allow_private": self.settings.allow_private,
+            "allow_private": self.settings.private.describe(),
             "most_bytes": self.settings.most_bytes,
             "timeout_s": self.settings.timeout.as_secs_f64(),
         })

@@ -99,7 +99,7 @@ async fn rules(web: &Web, url: &Url) -> Result<Rules, Skip> {
     at.set_query(None);
     at.set_fragment(None);
     for _ in 0..=MOST_REDIRECTS {
-        address::check(&at, web.settings.allow_private)?;
+        address::check(&at, &web.settings.private)?;
         let response = match fetch::get(&web.pages, &at).await {
             Ok(response) => response,
             Err(skip) if skip.lasting => return Err(skip),

@@ -35,20 +35,23 @@ pub struct QuestionReport {
 }
 
 impl QuestionReport {
-    pub(super) fn drop(&mut self, item: &str, reason: impl Into<String>) {
+    /// An item whose replies broke the rules to the last.
+    pub fn drop(&mut self, item: &str, reason: impl Into<String>) {
         self.dropped.push(loss(item, reason));
     }
 
-    pub(super) fn fail(&mut self, item: &str, reason: impl Into<String>) {
+    /// An item for which no reply came.
+    pub fn fail(&mut self, item: &str, reason: impl Into<String>) {
         self.failed.push(loss(item, reason));
     }
 
-    pub(super) fn skip(&mut self, item: &str, reason: impl Into<String>) {
+    /// A web page that was not read.
+    pub fn skip(&mut self, item: &str, reason: impl Into<String>) {
         self.skipped.push(loss(item, reason));
     }
 
     /// Counts an item that is made.
-    pub(super) fn keep(&mut self, item: &str, repairs: u32, flaws: &str) {
+    pub fn keep(&mut self, item: &str, repairs: u32, flaws: &str) {
         self.made += 1;
         self.repaired += usize::from(repairs > 0);
         if !flaws.is_empty() {
@@ -115,5 +118,72 @@ impl StageReport {
             let id = id.as_str();
             of(report).iter().map(move |loss| (id, loss))
         })
+    }
+}
+
+/// Losses of one kind, and what is common to their reasons.
+pub type Reason<'a> = (String, Vec<(&'a str, &'a Loss)>);
+
+/// Losses grouped by what went wrong, the most frequent first: reasons that differ only in what they quote and in their
+/// numbers are one.
+pub fn by_reason<'a>(losses: impl Iterator<Item = (&'a str, &'a Loss)>) -> Vec<Reason<'a>> {
+    let mut groups: Vec<Reason<'a>> = Vec::new();
+    for (question, loss) in losses {
+        let reason = common(&loss.reason);
+        match groups.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, all)) => all.push((question, loss)),
+            None => groups.push((reason, vec![(question, loss)])),
+        }
+    }
+    groups.sort_by_key(|(_, all)| std::cmp::Reverse(all.len()));
+    groups
+}
+
+/// A reason without what it quotes, and with its numbers left open.
+fn common(reason: &str) -> String {
+    let mut out = String::new();
+    for (at, piece) in reason.split('"').enumerate() {
+        // Every second piece stands between quotation marks.
+        if at % 2 == 1 {
+            out.push_str("\"…\"");
+            continue;
+        }
+        let mut in_number = false;
+        for c in piece.chars() {
+            match (c.is_ascii_digit(), in_number) {
+                (true, true) => {}
+                (true, false) => out.push('N'),
+                (false, _) => out.push(c),
+            }
+            in_number = c.is_ascii_digit();
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_that_differ_in_words_quoted_and_numbers_are_one() {
+        let lost = |reason: &str| loss("d", reason);
+        let losses = [
+            lost("the answer \"iron\" does not stand in the document"),
+            lost("no reply came within 6 s"),
+            lost("the answer \"12 mg\" does not stand in the document"),
+        ];
+        let groups = by_reason(losses.iter().map(|loss| ("q", loss)));
+        let shown: Vec<(&str, usize)> = groups
+            .iter()
+            .map(|(reason, all)| (reason.as_str(), all.len()))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("the answer \"…\" does not stand in the document", 2),
+                ("no reply came within N s", 1)
+            ]
+        );
     }
 }

@@ -1,0 +1,100 @@
+//! Rows that people made, as files for other programs: where they go and in which form.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::cli::Failure;
+use crate::cli::common::{note, say, say_json, write_out};
+use crate::data::export::Format;
+use crate::data::output;
+
+/// The flags that say where rows go.
+#[derive(Debug, clap::Args)]
+pub struct RowsOut {
+    /// jsonl or csv; without it as the ending of --out says, else jsonl
+    #[arg(long, short = 'f', value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// The file; without it standard output
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Replace a file that is there already
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    /// Print one JSON object that says what was written
+    #[arg(long, requires = "out")]
+    pub json: bool,
+}
+
+impl RowsOut {
+    /// The form of the rows; `noun` names them in the plural.
+    ///
+    /// # Errors
+    /// A form that rows are not written in.
+    pub fn format(&self, noun: &str) -> Result<Format, Failure> {
+        let ending = self.out.as_ref().and_then(|out| out.extension()?.to_str());
+        let by_name = match ending.map(str::to_ascii_lowercase).as_deref() {
+            Some("csv") => Format::Csv,
+            _ => Format::Jsonl,
+        };
+        match self.format.unwrap_or(by_name) {
+            format @ (Format::Jsonl | Format::Csv) => Ok(format),
+            other => Err(Failure::Usage(format!(
+                "{noun} are written as jsonl or csv, not {other}"
+            ))),
+        }
+    }
+
+    /// Refuses early what would be refused after the work.
+    ///
+    /// # Errors
+    /// Where a file stands there that may not be replaced, or none can be written.
+    pub fn check(&self) -> Result<(), Failure> {
+        let Some(out) = &self.out else { return Ok(()) };
+        output::check(out).map_err(Failure::failed)?;
+        match output::replaces(out) && !self.force {
+            true => Err(Failure::Failed(format!(
+                "{} exists already; name another file with --out, or replace it with --force",
+                out.display()
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes the rows and says so: `counted` in words, `facts` in the JSON object beside file and form.
+    ///
+    /// # Errors
+    /// Where the file or standard output can't be written.
+    pub fn write(
+        &self,
+        format: Format,
+        text: &[u8],
+        counted: &str,
+        facts: Value,
+    ) -> Result<(), Failure> {
+        let Some(out) = &self.out else {
+            return write_out(&String::from_utf8_lossy(text));
+        };
+        output::write(out, |file| {
+            file.write_all(text).map_err(|error| output::reason(&error))
+        })
+        .map_err(Failure::failed)?;
+        let said = format!("{}: {counted}", out.display());
+        match (self.json, output::is_stream(out)) {
+            (true, _) => {
+                let mut object = json!({"file": out, "format": format.name()});
+                if let (Value::Object(object), Value::Object(facts)) = (&mut object, facts) {
+                    object.extend(facts);
+                }
+                say_json(&object)
+            }
+            // What was exported may be on standard output itself.
+            (false, true) => {
+                note(&said);
+                Ok(())
+            }
+            (false, false) => say(&said),
+        }
+    }
+}

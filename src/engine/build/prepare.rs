@@ -1,0 +1,212 @@
+//! Getting a build ready: its folder, its questions, its ledger.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+use crate::data::built::BuiltFolder;
+use crate::data::dataset::Dataset;
+use crate::data::ledger::{Entry, EntryKind, Ledger};
+use crate::domain::build::{Held, QuestionReport, Stage, StageReport};
+use crate::domain::prompt::Templates;
+use crate::domain::question::Question;
+use crate::domain::text::{count, short};
+use crate::engine::ask::now;
+use crate::engine::build::web::Web;
+use crate::engine::build::{Build, BuildError, IndexSource, Settings};
+use crate::model::{ChatModel, Sampling};
+
+/// What a build is made of.
+pub struct Parts {
+    /// Where everything goes; see [`folder_of`].
+    pub folder: BuiltFolder,
+    /// All questions, in order.
+    pub questions: Vec<Question>,
+    /// Ids of the questions that are worked on; empty: all.
+    pub only: Vec<String>,
+    /// Whether earlier answers of the stages for them count no longer.
+    pub again: bool,
+    /// The dataset that the questions came from, for its documents.
+    pub given: Option<Arc<Dataset>>,
+    /// The prompts.
+    pub templates: Templates,
+    /// The settings.
+    pub settings: Settings,
+    /// How the model samples.
+    pub sampling: Sampling,
+    /// The model.
+    pub model: Option<Arc<dyn ChatModel>>,
+    /// The index.
+    pub index: Option<IndexSource>,
+    /// The web.
+    pub web: Option<Arc<Web>>,
+    /// Whether it is only looked at: nothing is made, locked or written.
+    pub look: bool,
+}
+
+/// The folder of a build: made or taken, or only looked at.
+///
+/// # Errors
+/// Where something stands there that no build made, or it can't be made.
+pub fn folder_of(path: &Path, look: bool) -> Result<BuiltFolder, BuildError> {
+    let folder = match look {
+        true => BuiltFolder::look(path),
+        false => BuiltFolder::open(path),
+    };
+    Ok(folder?)
+}
+
+/// Whether stages ask a model: only offline retrieval does not.
+pub fn asks_model(stages: &[Stage], with_web: bool) -> bool {
+    stages.iter().any(|stage| *stage != Stage::Retrieve) || with_web
+}
+
+/// Puts a build together; nobody else can work in its folder from then on, until it is dropped.
+///
+/// # Errors
+/// [`BuildError`] where a question is not known, or the ledger can't be used.
+pub fn prepare(parts: Parts, stages: &[Stage]) -> Result<Build, BuildError> {
+    let work = work(&parts.only, &parts.questions)?;
+    let mut ledger = match parts.look {
+        true => Ledger::look(parts.folder.path())?,
+        false => Ledger::open(parts.folder.path())?,
+    };
+    if !parts.look {
+        parts.folder.clear_unfinished();
+        if parts.again {
+            restart(&mut ledger, stages, &parts.questions, &work)?;
+        }
+    }
+    Ok(Build {
+        folder: parts.folder,
+        questions: parts.questions,
+        work,
+        given: parts.given,
+        templates: parts.templates,
+        settings: parts.settings,
+        sampling: parts.sampling,
+        model: parts.model,
+        index: parts.index,
+        web: parts.web,
+        ledger: Arc::new(Mutex::new(ledger)),
+    })
+}
+
+/// Positions of the questions that are worked on.
+fn work(only: &[String], questions: &[Question]) -> Result<Vec<usize>, BuildError> {
+    if only.is_empty() {
+        return Ok((0..questions.len()).collect());
+    }
+    let mut work = Vec::new();
+    for id in only {
+        let at = questions.iter().position(|question| question.id == *id);
+        let at = at.ok_or_else(|| {
+            let known: Vec<String> = questions.iter().take(3).map(|q| short(&q.id)).collect();
+            BuildError::Usage(format!(
+                "\"{}\": no question has this id; there are {}, such as {}",
+                short(id),
+                count(questions.len(), "question"),
+                known.join(", ")
+            ))
+        })?;
+        work.push(at);
+    }
+    work.sort_unstable();
+    work.dedup();
+    Ok(work)
+}
+
+/// Lets earlier answers of the stages for these questions count no longer.
+fn restart(
+    ledger: &mut Ledger,
+    stages: &[Stage],
+    questions: &[Question],
+    work: &[usize],
+) -> Result<(), BuildError> {
+    for stage in stages {
+        for question in work.iter().filter_map(|&at| questions.get(at)) {
+            ledger.append(Entry {
+                kind: EntryKind::Restart,
+                stage: stage.name().to_owned(),
+                question_id: question.id.clone(),
+                item: String::new(),
+                attempt: 0,
+                hash: String::new(),
+                request: Value::Null,
+                model: Value::Null,
+                answer: Value::Null,
+                outcome: String::new(),
+                started_at: now(),
+                ms: 0,
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// What the folder of a build holds, and how it was made.
+///
+/// # Errors
+/// Where something stands there that no build made, or a file can't be read.
+pub fn held(path: &Path) -> Result<Held, BuildError> {
+    let folder = BuiltFolder::look(path)?;
+    let questions = folder.questions()?;
+    let begun = questions.is_some();
+    let mut report = folder.report()?;
+    let mut stages: [Option<StageReport>; 4] = Default::default();
+    for (stage, slot) in Stage::ALL.into_iter().zip(&mut stages) {
+        *slot = report.shift_remove(stage.name()).map(stage_report);
+    }
+    let manifest = Value::Object(folder.manifest()?);
+    let with = |stage, key| made_with(&manifest, stage, key);
+    let whole = |value: &Value| {
+        value
+            .as_u64()
+            .and_then(|number| usize::try_from(number).ok())
+    };
+    let names = with(Stage::Retrieve, "index")["names"].as_array();
+    let last = [Stage::Adversarial, Stage::SubQuestions, Stage::Topics]
+        .into_iter()
+        .find(|stage| with(*stage, "repairs").is_u64());
+    let last = last.unwrap_or(Stage::Topics);
+    Ok(Held {
+        begun,
+        questions: questions
+            .into_iter()
+            .flatten()
+            .map(|question| question.id)
+            .collect(),
+        stages,
+        indexes: names
+            .into_iter()
+            .flatten()
+            .filter_map(|name| name.as_str().map(str::to_owned))
+            .collect(),
+        topics: whole(with(Stage::Topics, "topics")),
+        per_topic: whole(with(Stage::Retrieve, "per_topic")),
+        repairs: with(last, "repairs")
+            .as_u64()
+            .and_then(|number| u32::try_from(number).ok()),
+        model_checks: with(last, "model_checks").as_bool(),
+    })
+}
+
+/// What the manifest says of how a stage was made.
+fn made_with<'a>(manifest: &'a Value, stage: Stage, key: &str) -> &'a Value {
+    &manifest["build"]["stages"][stage.name()][key]
+}
+
+/// A stage's part of `report.json`; a question whose part can't be read has none.
+fn stage_report(part: Value) -> StageReport {
+    let Value::Object(questions) = part else {
+        return StageReport::default();
+    };
+    let read = |(id, part): (String, Value)| {
+        let report: QuestionReport = serde_json::from_value(part).ok()?;
+        Some((id, report))
+    };
+    StageReport {
+        questions: questions.into_iter().filter_map(read).collect(),
+    }
+}

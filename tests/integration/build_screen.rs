@@ -1,0 +1,553 @@
+//! Making a benchmark from the explorer: screens of fixed size, the machine behind them, and the real program.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use medrgb::domain::build::{
+    Held, Loss, Predicted, QuestionReport, Stage, StagePlan, StageReport, Tally,
+};
+use medrgb::tui::app::build::{BuildEnd, BuildPlan, BuildProgress, BuildRequest, Field, StageEnd};
+use medrgb::tui::app::{Screen, Ticket};
+use medrgb::tui::effects::Effect;
+use medrgb::tui::message::{BuildEvent, Message};
+use medrgb::tui::theme::ColorDepth;
+
+use crate::screens::Stage as Explorer;
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
+
+fn loss(item: &str, reason: &str) -> Loss {
+    Loss {
+        item: item.into(),
+        reason: reason.into(),
+    }
+}
+
+/// A report of two questions with losses of every kind.
+fn report(made: usize) -> StageReport {
+    let first = QuestionReport {
+        made,
+        repaired: 2,
+        dropped: vec![
+            loss(
+                "zinc-2",
+                "the answer \"the pancreas\" does not stand in the document word for word",
+            ),
+            loss(
+                "zinc-3",
+                "the answer \"a week\" does not stand in the document word for word",
+            ),
+        ],
+        failed: vec![loss("zinc-4", "no reply came within 600 s")],
+        flawed: vec![loss(
+            "zinc-1",
+            "the answer has 14 words, but at most 12 are wanted",
+        )],
+        skipped: Vec::new(),
+    };
+    let second = QuestionReport {
+        made,
+        ..QuestionReport::default()
+    };
+    StageReport {
+        questions: vec![("q1".into(), first), ("q2".into(), second)],
+    }
+}
+
+fn clean(made: usize) -> StageReport {
+    let one = QuestionReport {
+        made,
+        ..QuestionReport::default()
+    };
+    StageReport {
+        questions: vec![("q1".into(), one)],
+    }
+}
+
+fn held(stages: [Option<StageReport>; 4]) -> Held {
+    Held {
+        begun: true,
+        questions: vec!["q1".into(), "q2".into()],
+        stages,
+        indexes: vec!["pubmed-index".into()],
+        topics: Some(4),
+        per_topic: Some(2),
+        repairs: Some(1),
+        model_checks: Some(true),
+    }
+}
+
+fn plan(request: &BuildRequest) -> BuildPlan {
+    let stages: Vec<StagePlan> = request
+        .stages
+        .iter()
+        .map(|stage| StagePlan {
+            stage: stage.name(),
+            items: 1_200,
+            answered: if *stage == Stage::SubQuestions {
+                300
+            } else {
+                0
+            },
+            calls: 900,
+            calls_at_most: 2_700,
+            prompt_tokens: 540_000,
+            reply_tokens: 72_000,
+            guessed: *stage == Stage::Adversarial,
+            seconds: Some(640.0),
+        })
+        .collect();
+    BuildPlan {
+        model: Some("gpt-4o-mini".into()),
+        caution: None,
+        questions: (2, 2),
+        all: Predicted::of(&stages),
+        stages,
+        prices: (Some(0.15), Some(0.6)),
+    }
+}
+
+/// Answers what the screen asks for: the folder holds this, the plan is as above.
+fn settle(stage: &mut Explorer, effects: Vec<Effect>, held: &Result<Held, String>) {
+    for effect in effects {
+        let message = match effect {
+            Effect::LookAtBuild { ticket, .. } => Message::BuildLooked {
+                ticket,
+                result: held.clone().map(Box::new),
+            },
+            Effect::PlanBuild { ticket, request } => Message::BuildPlanned {
+                ticket,
+                result: Ok(Box::new(plan(&request))),
+            },
+            _ => continue,
+        };
+        let next = stage.send(message);
+        settle(stage, next, held);
+    }
+}
+
+fn opened(size: (u16, u16), depth: ColorDepth, held: &Result<Held, String>) -> Explorer {
+    let mut stage = Explorer::open(size, depth);
+    stage.app.build.filled = true;
+    stage.app.build.form.put(Field::Out, "/data/my-set");
+    stage.app.build.form.put(Field::Model, "gpt-4o-mini");
+    let effects = stage.keys("B");
+    settle(&mut stage, effects, held);
+    stage
+}
+
+fn started(effects: &[Effect]) -> (Ticket, BuildRequest) {
+    let start = effects.iter().find_map(|effect| match effect {
+        Effect::StartBuild { ticket, request } => Some((*ticket, (**request).clone())),
+        _ => None,
+    });
+    start.unwrap_or_else(|| panic!("nothing was started: {effects:?}"))
+}
+
+fn progress(stage: Stage, done: usize) -> BuildEvent {
+    BuildEvent::Progress(BuildProgress {
+        stage,
+        done,
+        total: 1_200,
+        tally: Tally {
+            asked: done + 10,
+            reused: 300,
+            failed: 2,
+            prompt_tokens: 270_000,
+            completion_tokens: 36_000,
+        },
+        elapsed: Duration::from_secs(done as u64 / 4),
+    })
+}
+
+/// Snapshots at all sizes, with colours and without.
+fn at_all_sizes(name: &str, held: &Result<Held, String>, prepare: &dyn Fn(&mut Explorer)) {
+    for (width, height) in SIZES {
+        for (depth, theme) in [(ColorDepth::True, "dark"), (ColorDepth::None, "mono")] {
+            let mut stage = opened((width, height), depth, held);
+            prepare(&mut stage);
+            let name = format!("{name}_{theme}_{width}x{height}");
+            insta::assert_snapshot!(name, stage.screen());
+        }
+    }
+}
+
+#[test]
+fn the_plan_at_all_sizes() {
+    let begun = Ok(held([Some(clean(8)), Some(clean(12)), None, None]));
+    at_all_sizes("build_plan", &begun, &|stage| {
+        stage.keys("j j j j j");
+    });
+}
+
+#[test]
+fn a_new_folder_and_errors_at_all_sizes() {
+    at_all_sizes("build_new", &Ok(Held::default()), &|_| ());
+    let why = Err("/data/set/report.json can't be read: line 3: a comma is missing; run the stage again to write it anew".to_owned());
+    at_all_sizes("build_error", &why, &|_| ());
+}
+
+#[test]
+fn a_running_build_at_all_sizes() {
+    let begun = Ok(held([Some(clean(8)), Some(clean(12)), None, None]));
+    at_all_sizes("build_running", &begun, &|stage| {
+        let (ticket, _) = started(&stage.keys("a"));
+        for done in [0, 400] {
+            let event = progress(Stage::SubQuestions, done);
+            stage.send(Message::Build { ticket, event });
+        }
+    });
+}
+
+#[test]
+fn results_at_all_sizes() {
+    let through = Ok(held([
+        Some(clean(8)),
+        Some(clean(12)),
+        Some(report(9)),
+        Some(report(7)),
+    ]));
+    at_all_sizes("build_results", &through, &|stage| {
+        let (ticket, _) = started(&stage.keys("a"));
+        let end = StageEnd {
+            stage: Stage::SubQuestions,
+            report: report(9),
+            tally: Tally::default(),
+        };
+        stage.send(Message::Build {
+            ticket,
+            event: BuildEvent::Stage(Box::new(end)),
+        });
+        let end = BuildEnd {
+            by_user: false,
+            trouble: None,
+        };
+        let effects = stage.send(Message::Build {
+            ticket,
+            event: BuildEvent::Finished(Ok(end)),
+        });
+        settle(
+            stage,
+            effects,
+            &Ok(held([
+                Some(clean(8)),
+                Some(clean(12)),
+                Some(report(9)),
+                Some(report(7)),
+            ])),
+        );
+        stage.keys("j");
+    });
+}
+
+#[test]
+fn more_than_fits_at_all_sizes() {
+    let mut many = report(9);
+    for number in 0..80 {
+        let evil = "\u{1b}[31m\u{1b}]0;owned\u{7}";
+        let own = QuestionReport {
+            dropped: vec![loss(
+                &format!("doc-{number}{evil}"),
+                &format!(
+                    "the edited text has {number} characters{evil}, {}",
+                    "and goes on ".repeat(30)
+                ),
+            )],
+            ..QuestionReport::default()
+        };
+        many.questions
+            .push((format!("a-long-id-of-a-question-{number}{evil}"), own));
+    }
+    let through = Ok(held([
+        Some(clean(8)),
+        Some(clean(12)),
+        Some(many.clone()),
+        Some(many),
+    ]));
+    at_all_sizes("build_overfull", &through, &|stage| {
+        stage.keys("tab end");
+        let screen = stage.screen();
+        assert!(!screen.contains("owned"), "{screen}");
+        assert!(!screen.chars().any(|c| c.is_control() && c != '\n'));
+    });
+}
+
+#[test]
+fn a_build_goes_on_with_what_it_was_begun_with() {
+    let begun = Ok(held([Some(clean(8)), Some(clean(12)), None, None]));
+    let mut stage = opened((120, 40), ColorDepth::True, &begun);
+    let (_, request) = started(&stage.keys("a"));
+    assert_eq!(request.stages, [Stage::SubQuestions, Stage::Adversarial]);
+    assert_eq!(
+        (request.topics, request.per_topic, request.repairs),
+        (4, 2, 1)
+    );
+    assert!(request.model_checks && request.given.is_none() && !request.again);
+    assert_eq!(request.indexes, ["pubmed-index"]);
+    // One at a time.
+    assert!(stage.keys("a").is_empty());
+    assert!(
+        stage.screen().contains("must end or be stopped"),
+        "{}",
+        stage.screen()
+    );
+}
+
+#[test]
+fn a_dataset_that_is_no_build_is_built_beside_itself() {
+    let mut stage = Explorer::open((120, 40), ColorDepth::True);
+    let own = stage.app.data().unwrap().path.clone();
+    let effects = stage.keys("B");
+    let [Effect::LookAtBuild { ticket, folder }] = &effects[..] else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(*folder, own);
+    let result = Err("holds files that `medrgb build` did not make".to_owned());
+    let effects = stage.send(Message::BuildLooked {
+        ticket: *ticket,
+        result,
+    });
+    let [Effect::LookAtBuild { folder, .. }] = &effects[..] else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(*folder, PathBuf::from(format!("{}-built", own.display())));
+    settle(&mut stage, effects, &Ok(Held::default()));
+    let (_, request) = started(&stage.keys("a"));
+    assert!(request.given.is_some());
+    assert_eq!(request.stages, [Stage::SubQuestions, Stage::Adversarial]);
+}
+
+#[test]
+fn what_got_no_reply_is_asked_again_and_single_questions_are_made_anew() {
+    let through = Ok(held([
+        Some(clean(8)),
+        Some(clean(12)),
+        Some(report(9)),
+        Some(clean(9)),
+    ]));
+    let mut stage = opened((120, 40), ColorDepth::True, &through);
+    stage.keys("tab");
+    let (_, retry) = started(&stage.keys("r"));
+    assert_eq!(retry.stages, [Stage::SubQuestions]);
+    assert_eq!((retry.only, retry.again), (vec!["q1".to_owned()], false));
+
+    let mut stage = opened((120, 40), ColorDepth::True, &through);
+    stage.keys("tab g");
+    assert!(
+        stage.screen().contains("choose an item"),
+        "{}",
+        stage.screen()
+    );
+    let (_, anew) = started(&stage.keys("j g"));
+    assert_eq!(anew.stages, [Stage::SubQuestions]);
+    assert_eq!((anew.only, anew.again), (vec!["q1".to_owned()], true));
+
+    // Nothing without a reply, nothing to ask again.
+    let fine = Ok(held([
+        Some(clean(8)),
+        Some(clean(12)),
+        Some(clean(9)),
+        Some(clean(9)),
+    ]));
+    let mut stage = opened((120, 40), ColorDepth::True, &fine);
+    assert!(stage.keys("r").is_empty());
+    assert!(
+        stage.screen().contains("nothing to ask again"),
+        "{}",
+        stage.screen()
+    );
+}
+
+#[test]
+fn stopping_is_asked_for_and_leaving_says_what_it_stops() {
+    let begun = Ok(held([Some(clean(8)), Some(clean(12)), None, None]));
+    let mut stage = opened((120, 40), ColorDepth::True, &begun);
+    let (ticket, _) = started(&stage.keys("a"));
+    stage.send(Message::Build {
+        ticket,
+        event: progress(Stage::SubQuestions, 12),
+    });
+    stage.keys("ctrl-c");
+    assert!(!stage.app.quit);
+    assert!(
+        stage.screen().contains("leaving stops it"),
+        "{}",
+        stage.screen()
+    );
+    let effects = stage.keys("x");
+    assert!(matches!(effects[..], [Effect::Cancel(of)] if of == ticket));
+    // What an earlier job still says is not heard.
+    stage.send(Message::Build {
+        ticket: Ticket(u64::MAX),
+        event: BuildEvent::Finished(Err("another".into())),
+    });
+    assert!(stage.app.build.is_active());
+    let end = BuildEnd {
+        by_user: true,
+        trouble: None,
+    };
+    stage.send(Message::Build {
+        ticket,
+        event: BuildEvent::Finished(Ok(end)),
+    });
+    assert!(
+        stage
+            .screen()
+            .contains("Stopped. What was answered is kept"),
+        "{}",
+        stage.screen()
+    );
+    let (_, resumed) = started(&stage.keys("a"));
+    assert_eq!(resumed.stages, [Stage::SubQuestions, Stage::Adversarial]);
+    stage.keys("ctrl-c ctrl-c");
+    assert!(stage.app.quit);
+}
+
+#[test]
+fn small_terminals_and_every_key_do_no_harm() {
+    let through = Ok(held([
+        Some(clean(8)),
+        Some(clean(12)),
+        Some(report(9)),
+        Some(report(7)),
+    ]));
+    for size in [(80, 24), (40, 12), (60, 16), (1, 1)] {
+        let mut stage = opened(size, ColorDepth::None, &through);
+        for keys in [
+            "enter",
+            "j j j j enter",
+            "backspace",
+            "enter",
+            "tab",
+            "j j",
+            "g",
+            "tab",
+            "x",
+            "l",
+            "h",
+            "?",
+            "esc",
+            ":",
+            "esc",
+        ] {
+            let effects = stage.keys(keys);
+            settle(&mut stage, effects, &through);
+            stage.screen();
+        }
+        stage.keys("q");
+        assert_eq!(stage.app.screen, Screen::Browse);
+    }
+}
+
+/// A build that the command began is finished by the explorer, and holds what the command alone would have made.
+#[cfg(unix)]
+#[test]
+fn the_explorer_finishes_what_the_command_began() {
+    use crate::build::{ALL, DOCUMENTS, Place, QUESTIONS, files, good, says};
+    use crate::pty::Session;
+    use crate::sse_server::Server;
+    use crate::sweep::finish;
+
+    let server = Server::start_with(|_, request| says(&good(request)));
+    let place = Place::new();
+    place.generated();
+    let (code, _, err) = finish(place.build(&server, &ALL));
+    assert_eq!(code, Some(0), "{err}");
+    let undisturbed = files(&place.path("set"));
+    std::fs::rename(place.path("set"), place.path("undisturbed")).unwrap();
+    for stage in ["topics", "retrieve"] {
+        let mut args = ALL.to_vec();
+        args[0] = stage;
+        let (code, _, err) = finish(place.build(&server, &args));
+        assert_eq!(code, Some(0), "{err}");
+    }
+    let asked = server.requests().len();
+    let set = place.path("set").display().to_string();
+    let home = place.path("home").display().to_string();
+    let url = server.base_url();
+    let arguments = [set.as_str(), "--model", "openai:m", "--base-url", &url];
+    let variables = [
+        ("MEDRGB_HOME", home.as_str()),
+        ("OPENAI_API_KEY", "sk-test-0123456789abcdef"),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let mut session =
+        Session::start_with(folder, "xterm-256color", (120, 40), &arguments, &variables);
+    session.wait_for("20 questions");
+    session.press("B");
+    session.wait_for("begun, 20 questions");
+    session.wait_for("60 items, 60 calls");
+    assert_eq!(server.requests().len(), asked, "a plan asks nothing");
+    session.press("a");
+    session.wait_for("✓ done");
+    session.wait_for("Nothing: every item was made");
+    // What is open has the new items: the review shows them.
+    session.press("E");
+    session.wait_for("0 of 120 decided");
+    session.press("\x03");
+    assert!(session.wait_for_end().success());
+    assert_eq!(server.requests().len() - asked, 2 * QUESTIONS * DOCUMENTS);
+    let after = files(&place.path("set"));
+    for (name, bytes) in &undisturbed {
+        assert_eq!(
+            String::from_utf8_lossy(&after[name]),
+            String::from_utf8_lossy(bytes),
+            "{name} differs"
+        );
+    }
+}
+
+/// A build that is stopped leaves the ledger free and goes on where it was.
+#[cfg(unix)]
+#[test]
+fn a_stopped_build_goes_on_and_asks_nothing_twice() {
+    use crate::build::{ALL, DOCUMENTS, Place, QUESTIONS, good, says};
+    use crate::pty::Session;
+    use crate::sse_server::{Script, Server};
+    use crate::sweep::finish;
+
+    let server =
+        Server::start_with(|_, request| Script::default().pause(150).then(says(&good(request))));
+    let place = Place::new();
+    place.generated();
+    for stage in ["topics", "retrieve"] {
+        let mut args = ALL.to_vec();
+        args[0] = stage;
+        let (code, _, err) = finish(place.build(&server, &args));
+        assert_eq!(code, Some(0), "{err}");
+    }
+    let asked = server.requests().len();
+    let set = place.path("set").display().to_string();
+    let home = place.path("home").display().to_string();
+    let url = server.base_url();
+    let arguments = [set.as_str(), "--model", "openai:m", "--base-url", &url];
+    let variables = [
+        ("MEDRGB_HOME", home.as_str()),
+        ("OPENAI_API_KEY", "sk-test-0123456789abcdef"),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let mut session =
+        Session::start_with(folder, "xterm-256color", (80, 24), &arguments, &variables);
+    session.wait_for("20 questions");
+    session.press("B");
+    session.wait_for("a starts it");
+    session.press("a");
+    crate::process::wait_until(Duration::from_secs(60), || {
+        server.requests().len() > asked + 8
+    });
+    session.press("x");
+    session.wait_for("Stopped.");
+    // The folder is nobody's now.
+    let (code, plan, err) =
+        finish(place.build(&server, &["subqa", "--out", "set", "--plan", "--json"]));
+    assert_eq!(code, Some(0), "{err}");
+    let kept = plan["stages"][0]["answered"].as_u64().unwrap() as usize;
+    assert!(kept > 0 && kept < QUESTIONS * DOCUMENTS, "{plan}");
+    session.press("a");
+    session.wait_for("✓ done");
+    session.press("\x03");
+    assert!(session.wait_for_end().success());
+    // Only what was under way at the stop is asked again: at most as many as there are calls at a time.
+    let more = server.requests().len() - asked;
+    assert!(more <= 2 * QUESTIONS * DOCUMENTS + 8, "{more}");
+}
