@@ -18,7 +18,8 @@ use crate::tui::command::COMMANDS;
 use crate::tui::keymap::Keymap;
 use crate::tui::theme::{self, ColorDepth};
 use crate::tui::{
-    FindEncoder, ModelChoice, ModelSettings, OpenIndex, OpenIndexes, Remembered, Setup, Shelf, Source,
+    FindEncoder, ModelChoice, ModelSettings, OpenIndex, OpenIndexes, Remembered, Setup, Shelf,
+    Source,
 };
 
 /// Name of the run under which the explorer stores replies.

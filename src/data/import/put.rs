@@ -37,7 +37,7 @@ pub fn write_folder(
     let output = Output::begin(target, force)?;
     let mut folder = output.set(None)?;
     for whole in questions {
-        let mut entry = Entry::of(whole.question);
+        let mut entry = Entry::known(whole.question);
         entry.documents = whole.documents;
         entry.sub_questions = whole.sub_questions;
         entry.counterfactuals = whole.counterfactuals;

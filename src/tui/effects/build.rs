@@ -15,13 +15,12 @@ use crate::engine::build::{
     Build, BuildError, IndexSource, Parts, Progress, Settings, asks_model, folder_of, plan,
     prepare, run,
 };
-use crate::model::Sampling;
-use crate::tui::Prices;
 use crate::tui::app::Ticket;
 use crate::tui::app::build::{BuildEnd, BuildPlan, BuildProgress, BuildRequest, StageEnd};
 use crate::tui::effects::Job;
 use crate::tui::effects::sweep::{Models, open};
 use crate::tui::message::{BuildEvent, Message};
+use crate::tui::{ModelSettings, Prices};
 
 /// Shortest time between two reports of progress.
 const BETWEEN: Duration = Duration::from_millis(100);
@@ -137,9 +136,11 @@ fn ready(
         }
         false => None,
     };
-    let (sampling, prices): (Sampling, Prices) = (job.setup.shelf.settings)(&request.model);
+    let ModelSettings {
+        sampling, prices, ..
+    } = (job.setup.shelf.settings)(&request.model);
     let model = match asks_model(&request.stages, web.is_some()) {
-        true => Some(open(job, models, &request.model)?),
+        true => open(job, models, std::slice::from_ref(&request.model))?.pop(),
         false => None,
     };
     let parts = Parts {

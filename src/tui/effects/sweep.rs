@@ -159,7 +159,11 @@ fn next(planner: &Mutex<Planner>) -> Option<(Ticket, Arc<Dataset>, SweepRequest)
 
 /// The models of these names: the explorer's own, and others that stay open until the next request that doesn't
 /// name them.
-pub(super) fn open(job: &Job, models: &Models, names: &[String]) -> Result<Vec<Arc<dyn ChatModel>>, String> {
+pub(super) fn open(
+    job: &Job,
+    models: &Models,
+    names: &[String],
+) -> Result<Vec<Arc<dyn ChatModel>>, String> {
     let setup = &job.setup;
     let mut kept = models.lock().unwrap_or_else(PoisonError::into_inner);
     // Local models fill the memory: those that nobody asks for any more are let go first.
