@@ -209,7 +209,7 @@ fn inside(outer: &Range<usize>, inner: &Range<usize>) -> bool {
 /// Places of the planted answer outside of edited wording: these may come from anywhere.
 fn outside(one: &PlantedTrace) -> impl Iterator<Item = &Range<usize>> {
     let places = one.in_reasoning.iter();
-    places.filter(|at| !one.edited_runs.iter().any(|run| inside(&run.at, at)))
+    places.filter(move |at| !one.edited_runs.iter().any(|run| inside(&run.at, at)))
 }
 
 /// The places of the reasoning: edited wording, then the planted answer where it stands outside of that. The
