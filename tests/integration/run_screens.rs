@@ -405,17 +405,22 @@ pub(crate) fn with_pair(stage: &mut Stage) {
 
 /// The probe screen of a robustness context with a reply that adopts a planted answer.
 pub(crate) fn on_probe(stage: &mut Stage) {
+    with_planted(stage, |planted| planted.to_owned());
+    stage.keys("P");
+}
+
+/// A robustness context with a reply whose sub-answer is made from the planted answer.
+fn with_planted(stage: &mut Stage, said: impl Fn(&str) -> String) {
     stage.keys("enter s s [");
     let context = stage.app.instance.as_ref().unwrap().context().unwrap();
     let mut subs = context.sub_questions.iter().enumerate();
     let (at, sub) = subs.find(|(_, sub)| sub.planted.is_some()).unwrap();
     let answer = sub.planted.clone().unwrap();
     let raw = json!({
-        format!("sub_{}", at + 1): {"question": "?", "relevant_doc_id": "DOC_2", "factual_correctness": true, "answer": answer},
+        format!("sub_{}", at + 1): {"question": "?", "relevant_doc_id": "DOC_2", "factual_correctness": true, "answer": said(&answer)},
         "main": {"step_by_step_thinking": format!("DOC_1 says \"recovered {answer} later than\" placebo."), "answer_choice": "B"}
     });
     answered(stage, &raw.to_string());
-    stage.keys("P");
 }
 
 fn with_findings(stage: &mut Stage) -> Ticket {
@@ -909,6 +914,26 @@ fn single_changes_and_groups_can_be_tried() {
     stage.send(Message::Probe { ticket, event });
     assert!(stage.screen().contains("stopped after 1 of 2 calls"));
     assert_eq!(variants(&stage.keys("k enter")), 4, "all four documents");
+}
+
+#[test]
+fn scores_and_trace_agree_about_a_claim_that_is_only_contained() {
+    let mut stage = Stage::open((80, 140), ColorDepth::True);
+    with_planted(&mut stage, |planted| format!("They took {planted} then."));
+    stage.keys("w");
+    let screen = stage.screen().replace('┃', " ");
+    let screen = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "the planted answer stands in it, but it is not the planted answer: not counted as adopted",
+        "misinformation adopted = 0 / 2",
+        "contained in its sub-answer",
+        "Of 2 planted claims: 0 adopted (given as the sub-answer, as the score counts), 1 contained",
+    ] {
+        assert!(
+            screen.to_lowercase().contains(&part.to_lowercase()),
+            "{part}: {screen}"
+        );
+    }
 }
 
 #[test]

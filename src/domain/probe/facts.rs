@@ -91,7 +91,7 @@ pub fn facts_of_claim(trace: &Trace, one: &PlantedTrace, reasoning: &str) -> Vec
     let others = one.sub_answers.iter().filter(|given| !given.own);
     facts.extend(others.map(other));
     places(one, reasoning, &mut facts);
-    if !one.in_reasoning.is_empty() && !one.also_in.is_empty() {
+    if outside(one).next().is_some() && !one.also_in.is_empty() {
         let text = format!(
             "the planted answer also stands in {}, so the reasoning may have it from there",
             one.also_in.join(", ")
@@ -201,33 +201,54 @@ fn shown(given: &GivenAt) -> Around {
     })
 }
 
-/// The places of the reasoning: edited wording, then the planted answer where it stands outside of that.
+/// Whether a place lies within another.
+fn inside(outer: &Range<usize>, inner: &Range<usize>) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
+
+/// Places of the planted answer outside of edited wording: these may come from anywhere.
+fn outside(one: &PlantedTrace) -> impl Iterator<Item = &Range<usize>> {
+    let places = one.in_reasoning.iter();
+    places.filter(move |at| !one.edited_runs.iter().any(|run| inside(&run.at, at)))
+}
+
+/// The places of the reasoning: edited wording, then the planted answer where it stands outside of that. The
+/// same words at several places are one fact.
 fn places(one: &PlantedTrace, reasoning: &str, facts: &mut Vec<Fact>) {
-    let inside = |outer: &Range<usize>, inner: &Range<usize>| {
-        outer.start <= inner.start && inner.end <= outer.end
-    };
     let runs = one.edited_runs.iter().map(|run| {
         let answer = one.in_reasoning.iter().any(|at| inside(&run.at, at));
         let text = match answer {
-            true => {
-                "the reasoning has words that only the edited text has, with the planted answer"
-            }
-            false => "the reasoning has words that only the edited text has",
+            true => "the reasoning has a run of words that only the edited text has, with the planted answer",
+            false => "the reasoning has a run of words that only the edited text has",
         };
         (text, &run.at)
     });
-    let alone = one
-        .in_reasoning
-        .iter()
-        .filter(|at| !one.edited_runs.iter().any(|run| inside(&run.at, at)))
-        .map(|at| ("the reasoning has the planted answer", at));
-    let all: Vec<(&str, &Range<usize>)> = runs.chain(alone).collect();
-    for (text, at) in all.iter().take(PLACES) {
-        let words = Around::of(reasoning, at);
-        facts.push(weighed((*text).to_owned(), Weight::Doubtful, words));
+    let alone = outside(one).map(|at| ("the reasoning has the planted answer", at));
+    let mut groups: Vec<(&str, Around, usize)> = Vec::new();
+    let mut more = 0;
+    for (text, at) in runs.chain(alone) {
+        let Some(around) = Around::of(reasoning, at) else {
+            continue;
+        };
+        let known = groups
+            .iter_mut()
+            .find(|(words, first, _)| *words == text && first.words == around.words);
+        match known {
+            Some((_, _, times)) => *times += 1,
+            None if groups.len() < PLACES => groups.push((text, around, 1)),
+            None => more += 1,
+        }
     }
-    if all.len() > PLACES {
-        let more = count(all.len() - PLACES, "more place");
+    for (text, around, times) in groups {
+        let times = match times {
+            1 => String::new(),
+            several => format!(" ({several} times)"),
+        };
+        let text = format!("{text}{times}");
+        facts.push(weighed(text, Weight::Doubtful, Some(around)));
+    }
+    if more > 0 {
+        let more = count(more, "more place");
         facts.push(plain(format!("and {more} in the reasoning")));
     }
 }
@@ -433,7 +454,7 @@ mod tests {
                 ),
                 ("sub-answer 3, about DOC_3, is the same", Some("50 mg")),
                 (
-                    "the reasoning has words that only the edited text has, with the planted answer",
+                    "the reasoning has a run of words that only the edited text has, with the planted answer",
                     Some("dose is 50 mg")
                 ),
                 ("the reasoning has the planted answer", Some("50 mg")),
@@ -476,11 +497,24 @@ mod tests {
     fn many_places_are_counted_not_listed() {
         let mut one = claim();
         one.edited_runs.clear();
-        one.in_reasoning = (0..40).map(|at| at..at + 1).collect();
+        one.in_reasoning = (0..8).map(|at| at..at + 2).chain([0..2, 0..2]).collect();
         let mut facts = Vec::new();
         places(&one, REASONING, &mut facts);
         assert_eq!(facts.len(), PLACES + 1);
-        assert_eq!(facts[PLACES].text, "and 35 more places in the reasoning");
+        assert_eq!(
+            facts[0].text,
+            "the reasoning has the planted answer (3 times)"
+        );
+        assert_eq!(facts[PLACES].text, "and 3 more places in the reasoning");
+        // Edited wording comes from its document, wherever else the answer stands.
+        let mut one = claim();
+        one.in_reasoning.truncate(1);
+        let facts = facts_of_claim(&Trace::default(), &one, REASONING);
+        assert!(
+            facts
+                .iter()
+                .all(|fact| !fact.text.contains("also stands in"))
+        );
     }
 
     #[test]
