@@ -327,28 +327,6 @@ mod tests {
         assert_eq!(reply(&line), [(line.clone(), Tone::Text)]);
     }
 
-    #[test]
-    fn timing_to_be_removed() {
-        let start = std::time::Instant::now();
-        let _ = syntaxes();
-        let load = start.elapsed();
-        let start = std::time::Instant::now();
-        let _ = reply("# a\n**b** {\"a\": [1]}\n");
-        let first = start.elapsed();
-        let big = "{\"answer\": \"some text of a reply\", \"n\": [1, 2, true]}\nSome **bold** words and `code` here.\n".repeat(2600);
-        let start = std::time::Instant::now();
-        let n = reply(&big).len();
-        std::fs::write(
-            "/tmp/look/timing.txt",
-            format!(
-                "load {load:?} first {first:?} {} bytes {n} pieces {:?}",
-                big.len(),
-                start.elapsed()
-            ),
-        )
-        .unwrap();
-    }
-
     proptest! {
         #[test]
         fn the_pieces_are_the_text(raw in "[ -~é中\n{}\\[\\]\"`*#]{0,120}") {
