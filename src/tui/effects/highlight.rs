@@ -12,7 +12,7 @@ use syntect::util::LinesWithEndings;
 use crate::tui::theme::Tone;
 
 /// Most bytes of a text that is coloured; longer ones stay plain.
-const LARGEST: usize = 256 << 10;
+const LARGEST: usize = 128 << 10;
 
 /// Most bytes of a line whose colours are looked for: the grammars are for lines that people write.
 const LONGEST_LINE: usize = 32 << 10;
@@ -74,6 +74,7 @@ pub(super) fn reply(raw: &str) -> Vec<(String, Tone)> {
                     .iter()
                     .for_each(|(text, tone)| push(&mut pieces, text, *tone));
             }
+            Language::Markdown if !may_be_marked(text) => push(&mut pieces, text, Tone::Text),
             Language::Markdown => {
                 // The grammar takes no line for a paragraph that begins with a blank.
                 let blanks = text.len() - text.trim_start_matches(' ').len();
@@ -86,6 +87,15 @@ pub(super) fn reply(raw: &str) -> Vec<(String, Tone)> {
         }
     }
     pieces
+}
+
+/// Whether prose holds anything that Markdown gives a meaning: its grammar takes a while to unpack.
+fn may_be_marked(text: &str) -> bool {
+    let begins = |line: &str| {
+        line.trim_start()
+            .starts_with(|c: char| matches!(c, '-' | '+' | '=') || c.is_ascii_digit())
+    };
+    text.contains(['#', '*', '_', '`', '[', '>', '<']) || text.lines().any(begins)
 }
 
 /// The parts of a reply, which together are all of it.
