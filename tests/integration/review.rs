@@ -252,9 +252,7 @@ fn an_edited_edit_with_findings_at_all_sizes() {
 
 #[test]
 fn reasons_at_all_sizes() {
-    at_all_sizes("review_reasons", &overfull, &|desk| {
-        desk.keys("E enter . x")
-    });
+    at_all_sizes("review_reasons", &overfull, &|desk| desk.keys("E enter x"));
 }
 
 #[test]
