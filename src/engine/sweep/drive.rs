@@ -19,9 +19,9 @@ use crate::engine::sweep::pace::Pace;
 use crate::engine::sweep::slot::{Retries, Slot};
 use crate::model::FailureKind;
 
-/// Replies that may wait to be stored beyond the calls under way, and eight for each call at most: storing that
-/// falls behind must slow down asking, or memory would fill and failures in a row would be seen too late.
-const MOST_WAITING: usize = 256;
+/// Replies that may wait to be stored beyond the calls under way, and one for each call at most: a kill loses them,
+/// so storing that falls behind must slow down asking.
+const MOST_WAITING: usize = 64;
 
 /// How often progress is told while nothing ends.
 const TICK: Duration = Duration::from_millis(500);
@@ -151,7 +151,7 @@ impl Driver<'_> {
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let ceiling = self.sweep.ceiling();
-        let most_tasks = ceiling + MOST_WAITING.min(8 * ceiling);
+        let most_tasks = ceiling + MOST_WAITING.min(ceiling);
         loop {
             if self.stopped.is_some() {
                 (next, is_last) = (None, true);
