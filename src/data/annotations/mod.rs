@@ -349,6 +349,10 @@ fn refused(path: &Path, fault: SchemaFault) -> StoreError {
             "{} is a database of another program and holds no annotations; name another data folder",
             path.display()
         )),
+        SchemaFault::NoVersion => StoreError(format!(
+            "the annotations {} have lost their version (user_version is 0 although there are tables), so they can't be read safely; bring them back from a copy, or use another data folder",
+            path.display()
+        )),
     }
 }
 
