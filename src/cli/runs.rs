@@ -114,7 +114,7 @@ fn open_run(path: &Path, run: &str) -> Result<(Store, RunSummary), Failure> {
     }
 }
 
-fn unknown(path: &Path, run: &str, runs: &[RunSummary]) -> Failure {
+pub(super) fn unknown(path: &Path, run: &str, runs: &[RunSummary]) -> Failure {
     let mut names: Vec<&str> = runs.iter().map(|summary| summary.name.as_str()).collect();
     names.sort_by(|a, b| strsim::jaro_winkler(b, run).total_cmp(&strsim::jaro_winkler(a, run)));
     let known = match names.is_empty() {

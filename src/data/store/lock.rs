@@ -31,6 +31,22 @@ impl RunLock {
     /// # Errors
     /// [`StoreError`] where another process holds it, or the file can't be made or locked.
     pub fn take(store: &Path, run: &str) -> Result<RunLock, StoreError> {
+        RunLock::lock(store, run, File::try_lock)
+    }
+
+    /// Takes the lock of a run together with others that add single replies to it; a sweep holds it alone.
+    ///
+    /// # Errors
+    /// As [`RunLock::take`].
+    pub fn share(store: &Path, run: &str) -> Result<RunLock, StoreError> {
+        RunLock::lock(store, run, File::try_lock_shared)
+    }
+
+    fn lock(
+        store: &Path,
+        run: &str,
+        lock: fn(&File) -> Result<(), TryLockError>,
+    ) -> Result<RunLock, StoreError> {
         let path = file_of(store, run);
         let failed = |error: std::io::Error| {
             StoreError(format!(
@@ -49,7 +65,7 @@ impl RunLock {
             .append(true)
             .open(&path)
             .map_err(failed)?;
-        match file.try_lock() {
+        match lock(&file) {
             Ok(()) => Ok(RunLock { file, path }),
             Err(TryLockError::WouldBlock) => Err(StoreError(format!(
                 "the run \"{run}\" is in use by another process; wait for its end, or name another run with --run",
@@ -137,7 +153,12 @@ mod tests {
         assert!(refused.contains("\"a/b\" is in use"), "{refused}");
         // The same letters in the file name, but another run.
         let _other = RunLock::take(&store, "a_b").unwrap();
+        assert!(RunLock::share(&store, "a/b").is_err());
         drop(held);
+        let one = RunLock::share(&store, "a/b").unwrap();
+        let other = RunLock::share(&store, "a/b").unwrap();
+        assert!(RunLock::take(&store, "a/b").is_err());
+        drop((one, other));
         RunLock::take(&store, "a/b").unwrap();
     }
 

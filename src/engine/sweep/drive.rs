@@ -9,6 +9,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use crate::data::store::{ReplyRecord, Store};
+use crate::domain::pace::duration;
 use crate::domain::plan::is_counted_reply;
 use crate::domain::text::count;
 use crate::engine::ask::ask_unseen;
@@ -83,6 +84,29 @@ pub struct Waiting {
     pub left: Duration,
     /// What made the calls wait; `None` for the limits per minute.
     pub kind: Option<FailureKind>,
+}
+
+impl Waiting {
+    /// For people: what is waited for, how long, and until when by this machine's clock.
+    pub fn words(&self) -> String {
+        let left = duration(self.left.max(Duration::from_secs(1)));
+        let at = jiff::SignedDuration::try_from(self.left)
+            .ok()
+            .and_then(|left| jiff::Zoned::now().checked_add(left).ok())
+            .map(|at| format!(", at {}", at.strftime("%H:%M:%S")))
+            .unwrap_or_default();
+        match self.kind {
+            None => format!("waiting for the limit per minute: the next call starts in {left}{at}"),
+            Some(kind) => {
+                let name = serde_json::to_value(kind).unwrap_or_default();
+                format!(
+                    "all {} wait before another attempt ({}): the first goes on in {left}{at}",
+                    count(self.calls, "call"),
+                    name.as_str().unwrap_or("failed").replace('_', " ")
+                )
+            }
+        }
+    }
 }
 
 /// Why a sweep ended early.
