@@ -9,7 +9,7 @@ use crate::cli::Failure;
 use crate::cli::chat::{ModelArgs, runtime};
 use crate::cli::common::{Environment, note, say, say_json, templates, wait_for_signal, write_out};
 use crate::cli::condition::{ConditionArgs, instance_failure};
-use crate::data::store::{RunLock, {ReplyRecord, Store};
+use crate::data::store::{ReplyRecord, RunLock, Store};
 use crate::domain::run;
 use crate::domain::text::{clean, one_line};
 use crate::engine::ask::{AskEvent, AskRequest, ask};

@@ -89,6 +89,21 @@ impl RunLock {
             })
     }
 
+    /// Adds the entries that the logbook does not hold yet; gives how many.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the file can't be read or written.
+    pub fn log_missing(&mut self, store: &Path, run: &str, entries: &[Value]) -> Result<usize, StoreError> {
+        let known = logbook(store, run)?;
+        let missing = entries.iter().filter(|entry| !known.contains(entry));
+        let mut added = 0;
+        for entry in missing {
+            self.log(entry)?;
+            added += 1;
+        }
+        Ok(added)
+    }
+
     /// Empties the logbook of a run that is removed. The file stays, see [`RunLock::take`].
     ///
     /// # Errors
