@@ -88,7 +88,12 @@ fn of_value(mut value: Value) -> Result<Exported, String> {
     let (judgements, sweeps) = (taken(JUDGEMENTS), taken(SWEEPS));
     let judgements = judgements
         .map_or(Ok(Vec::new()), serde_json::from_value)
-        .map_err(|error| format!("\"{JUDGEMENTS}\" are no judgements ({})", json_reason(&error)))?;
+        .map_err(|error| {
+            format!(
+                "\"{JUDGEMENTS}\" are no judgements ({})",
+                json_reason(&error)
+            )
+        })?;
     let sweeps = match sweeps {
         None => Vec::new(),
         Some(Value::Array(entries)) if entries.iter().all(Value::is_object) => entries,

@@ -74,9 +74,15 @@ mod tests {
         assert_eq!(spent(Some(1.5), 10, 0).as_deref(), Some("$1.50"));
         assert_eq!(spent(Some(0.0), 0, 0).as_deref(), Some("$0.00"));
         let unknown = spent(Some(0.0), 0, 3).unwrap_or_default();
-        assert!(unknown.contains("unknown") && !unknown.contains('$'), "{unknown}");
+        assert!(
+            unknown.contains("unknown") && !unknown.contains('$'),
+            "{unknown}"
+        );
         let some = spent(Some(1.5), 10, 3).unwrap_or_default();
-        assert!(some.starts_with("at least $1.50") && some.contains("3 replies"), "{some}");
+        assert!(
+            some.starts_with("at least $1.50") && some.contains("3 replies"),
+            "{some}"
+        );
     }
 
     #[test]

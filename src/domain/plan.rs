@@ -34,9 +34,9 @@ pub const MOST_INSTANCES: u64 = 10_000_000;
 /// # Errors
 /// A sentence that says how many they would be.
 pub fn check_size(factors: &[usize]) -> Result<(), String> {
-    let product = factors
-        .iter()
-        .fold(1u64, |product, &factor| product.saturating_mul(factor as u64));
+    let product = factors.iter().fold(1u64, |product, &factor| {
+        product.saturating_mul(factor as u64)
+    });
     match product > MOST_INSTANCES {
         true => Err(format!(
             "the grid would have up to {product} instances, and {MOST_INSTANCES} are the most that one plan takes; take fewer seeds, documents, p, questions or repeats"
@@ -112,7 +112,10 @@ impl Grid {
     pub fn most_conditions(&self) -> usize {
         let length = |given: Option<usize>, paper: usize| given.unwrap_or(paper);
         let of_scenario = |scenario: &Scenario| {
-            let docs = length(self.docs.as_ref().map(Vec::len), paper_docs(*scenario).len());
+            let docs = length(
+                self.docs.as_ref().map(Vec::len),
+                paper_docs(*scenario).len(),
+            );
             let p = match scenario {
                 Scenario::Standard => 1,
                 _ => length(self.p.as_ref().map(Vec::len), paper_p(*scenario).len()),
@@ -483,7 +486,10 @@ mod tests {
             scenarios: vec![Scenario::Standard],
             ..grid(5, -1.0)
         };
-        assert_eq!(standard.conditions(false).unwrap_err(), ComposeError::BadP(-1.0));
+        assert_eq!(
+            standard.conditions(false).unwrap_err(),
+            ComposeError::BadP(-1.0)
+        );
     }
 
     #[test]

@@ -188,7 +188,11 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     let all = || parts.iter().zip(&done);
     if args.json {
         let objects = all().map(|(part, one)| show::json(plan_json(part), one, part.prices()));
-        let object = with(together(objects.collect()), "judge", judged.as_ref().map(judge::json));
+        let object = with(
+            together(objects.collect()),
+            "judge",
+            judged.as_ref().map(judge::json),
+        );
         let object = with(object, "totals", Some(json!(totals)));
         let estimate = estimate.map(|estimate| estimate.json());
         say_json(&with(object, "judge_estimate", estimate))?;
@@ -237,12 +241,7 @@ fn reading(path: &Path) -> Result<Option<Store>, Failure> {
 }
 
 /// `--only-failed` is about a run that is there.
-fn know_the_run(
-    args: &Args,
-    store: Option<&Store>,
-    path: &Path,
-    run: &str,
-) -> Result<(), Failure> {
+fn know_the_run(args: &Args, store: Option<&Store>, path: &Path, run: &str) -> Result<(), Failure> {
     if !args.only_failed {
         return Ok(());
     }

@@ -101,11 +101,7 @@ impl Read<'_> {
     }
 
     /// Values of a list of names.
-    fn named<T: FromStr<Err = String>>(
-        &self,
-        key: &str,
-        texts: &Texts,
-    ) -> Result<Vec<T>, Failure> {
+    fn named<T: FromStr<Err = String>>(&self, key: &str, texts: &Texts) -> Result<Vec<T>, Failure> {
         let read = |text: &String| {
             text.to_ascii_lowercase()
                 .parse()
@@ -215,7 +211,11 @@ fn check(read: &Read<'_>, file: &PlanFile) -> Result<(), Failure> {
         return Err(read.wrong("question", why));
     }
     for (one, many, both) in [
-        ("seed", "seeds", file.seed.is_some() && !file.seeds.is_empty()),
+        (
+            "seed",
+            "seeds",
+            file.seed.is_some() && !file.seeds.is_empty(),
+        ),
         (
             "model",
             "models",

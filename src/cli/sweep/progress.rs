@@ -205,8 +205,14 @@ mod tests {
             words.starts_with("0 under way; waiting for the limit per minute: the next call starts in 1 min 30 s, at "),
             "{words}"
         );
-        assert!(words.ends_with("at least $6.00, since the server reported no tokens of 1 reply"), "{words}");
+        assert!(
+            words.ends_with("at least $6.00, since the server reported no tokens of 1 reply"),
+            "{words}"
+        );
         let ended = screen.words(&waiting, true);
-        assert!(ended.starts_with("0 s altogether") && !ended.contains("waiting"), "{ended}");
+        assert!(
+            ended.starts_with("0 s altogether") && !ended.contains("waiting"),
+            "{ended}"
+        );
     }
 }

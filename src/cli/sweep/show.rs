@@ -36,7 +36,11 @@ pub(super) fn plan(parts: &[Part], totals: &Totals, judge: Option<&Estimate>) ->
         }
         rows(part, &mut out);
         if parts.len() > 1 {
-            let _ = writeln!(out, "  {}", sums(part.plan.conditions.len(), &Sums::of(part)));
+            let _ = writeln!(
+                out,
+                "  {}",
+                sums(part.plan.conditions.len(), &Sums::of(part))
+            );
         }
     }
     let cost = totals.cost_usd_to_ask;
@@ -71,7 +75,10 @@ pub(super) fn plan(parts: &[Part], totals: &Totals, judge: Option<&Estimate>) ->
             out,
             "with the judge: at most {}{}",
             count(totals.calls_with_judge_at_most, "call"),
-            totals.cost_usd_with_judge.words().replace(" for them", " for the prompts")
+            totals
+                .cost_usd_with_judge
+                .words()
+                .replace(" for them", " for the prompts")
         );
     }
     let _ = writeln!(out, "time: {}\n", totals.time_words());
@@ -173,7 +180,10 @@ fn sums(conditions: usize, sums: &Sums) -> String {
 /// What an audit would find first: what is short, missing or too long.
 fn findings(totals: &Totals, out: &mut String) {
     for (number, what) in [
-        (totals.without, "have nothing to compose from (without) and are left out"),
+        (
+            totals.without,
+            "have nothing to compose from (without) and are left out",
+        ),
         (
             totals.short,
             "get fewer documents than asked for (short); --full-contexts of report leaves them out",

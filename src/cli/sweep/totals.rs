@@ -88,9 +88,7 @@ impl Totals {
             prompt_tokens_to_ask: parts.iter().map(|part| part.plan.tokens_to_ask()).sum(),
             reply_tokens_at_most: parts
                 .iter()
-                .map(|part| {
-                    part.plan.to_ask() as u64 * u64::from(part.sweep.sampling.max_tokens)
-                })
+                .map(|part| part.plan.to_ask() as u64 * u64::from(part.sweep.sampling.max_tokens))
                 .sum(),
             cost_usd_to_ask: cost,
             calls_with_judge_at_most: to_ask + judge.map_or(0, Estimate::calls),
@@ -110,8 +108,10 @@ impl Totals {
         let Some(time) = self.time else {
             return match self.to_ask {
                 0 => "none: nothing is to be asked".to_owned(),
-                _ => "unknown: no earlier reply of a model is stored, and no limit per minute is set"
-                    .to_owned(),
+                _ => {
+                    "unknown: no earlier reply of a model is stored, and no limit per minute is set"
+                        .to_owned()
+                }
             };
         };
         let whole = std::time::Duration::try_from_secs_f64(time.seconds)

@@ -15,21 +15,23 @@ const GO_ON: &str = "the same command goes on";
 pub(super) fn of_all(parts: &[Part], done: &[PartEnd]) -> Result<(), Failure> {
     let not_begun = || parts.iter().skip(done.len()).map(|part| &part.plan);
     let sum = |of: fn(&PartEnd) -> usize| done.iter().map(of).sum::<usize>();
-    let replies = sum(|one| one.summary.replies()) + not_begun().map(|plan| plan.done()).sum::<usize>();
+    let replies =
+        sum(|one| one.summary.replies()) + not_begun().map(|plan| plan.done()).sum::<usize>();
     let left = sum(|one| one.summary.left())
         + not_begun()
             .map(|plan| plan.instances() - plan.done() - plan.too_long())
             .sum::<usize>();
-    let too_long = sum(|one| one.summary.too_long())
-        + not_begun().map(|plan| plan.too_long()).sum::<usize>();
+    let too_long =
+        sum(|one| one.summary.too_long()) + not_begun().map(|plan| plan.too_long()).sum::<usize>();
     let mut measured = match replies {
         0 => "nothing was measured".to_owned(),
-        replies => format!("{} have a reply, {left} are missing", count(replies, "instance")),
+        replies => format!(
+            "{} have a reply, {left} are missing",
+            count(replies, "instance")
+        ),
     };
     if too_long > 0 {
-        measured += &format!(
-            "; {too_long} more do not fit the model's window and can't be asked"
-        );
+        measured += &format!("; {too_long} more do not fit the model's window and can't be asked");
     }
     match done.last().and_then(|one| one.ended.stopped.as_ref()) {
         Some(Stopped::NotStored(why)) => {

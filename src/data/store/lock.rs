@@ -93,7 +93,12 @@ impl RunLock {
     ///
     /// # Errors
     /// [`StoreError`] where the file can't be read or written.
-    pub fn log_missing(&mut self, store: &Path, run: &str, entries: &[Value]) -> Result<usize, StoreError> {
+    pub fn log_missing(
+        &mut self,
+        store: &Path,
+        run: &str,
+        entries: &[Value],
+    ) -> Result<usize, StoreError> {
         let known = logbook(store, run)?;
         let missing = entries.iter().filter(|entry| !known.contains(entry));
         let mut added = 0;

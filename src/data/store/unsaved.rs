@@ -191,10 +191,16 @@ mod tests {
         assert!(store.unsaved().is_none() && !store.has_refused());
         let records = [record("r", "a"), record("r", "b"), record("r", "c")];
         for record in &records {
-            store.clone().save_beside(record, "the disk is full").unwrap();
+            store
+                .clone()
+                .save_beside(record, "the disk is full")
+                .unwrap();
         }
         let unsaved = store.unsaved().unwrap();
-        assert_eq!((unsaved.replies, unsaved.why.as_str()), (3, "the disk is full"));
+        assert_eq!(
+            (unsaved.replies, unsaved.why.as_str()),
+            (3, "the disk is full")
+        );
         assert_eq!(unsaved.file.parent().unwrap(), dir.path());
         let text = std::fs::read_to_string(&unsaved.file).unwrap();
         let read: Vec<ReplyRecord> = text
@@ -211,7 +217,10 @@ mod tests {
         let store = Store::open(&dir.path().join("s")).unwrap();
         let first = store.save_beside(&record("r", "a"), "full").unwrap();
         // Writing to this device fails as to a full disk.
-        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let full = std::fs::OpenOptions::new()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
         store.aside.lock().as_mut().unwrap().file = full;
         let second = store.save_beside(&record("r", "b"), "full").unwrap();
         assert!(first != second && !first.exists());

@@ -223,7 +223,10 @@ pub fn read(
         }
     }
     if found.lines == 0 {
-        let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+        let names: Vec<String> = files
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
         return Err(format!(
             "{} holds no line; an output or error file of OpenAI's Batch API is expected",
             names.join(", ")
@@ -271,7 +274,10 @@ fn as_answer(answer: Value) -> Result<Value, String> {
             "\"custom_id\" is missing or no text, so it is unknown which request this answers"
                 .to_owned(),
         ),
-        true if answer["response"].is_null() && answer["error"].is_null() && !is_request(&answer) => {
+        true if answer["response"].is_null()
+            && answer["error"].is_null()
+            && !is_request(&answer) =>
+        {
             Err("it holds neither a response nor an error".to_owned())
         }
         true => Ok(answer),

@@ -158,7 +158,10 @@ pub async fn drive(
     };
     driver.run(todo, on_progress).await;
     // Calls that waited for another attempt are given up when the user stops.
-    let given_up = driver.progress.failures.contains_key(&FailureKind::Cancelled);
+    let given_up = driver
+        .progress
+        .failures
+        .contains_key(&FailureKind::Cancelled);
     if control.now.is_cancelled() || (control.stop.is_cancelled() && given_up) {
         driver.stopped.get_or_insert(Stopped::ByUser);
     }
@@ -205,8 +208,9 @@ impl Driver<'_> {
         loop {
             if self.store.has_refused() {
                 // Said here, before the call has ended: no other may start meanwhile.
-                self.stopped
-                    .get_or_insert_with(|| Stopped::NotStored("a reply could not be stored".to_owned()));
+                self.stopped.get_or_insert_with(|| {
+                    Stopped::NotStored("a reply could not be stored".to_owned())
+                });
             }
             if self.stopped.is_some() {
                 (next, is_last) = (None, true);

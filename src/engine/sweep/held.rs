@@ -108,31 +108,27 @@ fn mixed(sweep: &Sweep, entries: &[RunEntry]) -> Option<String> {
         *entry.dataset_fingerprint == *sweep.dataset.fingerprint || sweep.datasets.iter().any(known)
     };
     let other = entries.iter().find(|entry| {
-        !in_datasets(entry)
-            || !in_company(entry)
-            || !same_but_seed(&entry.sampling, &sampling)
+        !in_datasets(entry) || !in_company(entry) || !same_but_seed(&entry.sampling, &sampling)
     })?;
     let short = |fingerprint: &str| fingerprint.chars().take(SHOWN).collect::<String>();
     let asked = sweep.company.join(", ");
-    Some(
-        if !in_datasets(other) {
-            format!(
-                "replies to another dataset or another version of it (fingerprint {}, this one has {})",
-                short(&other.dataset_fingerprint),
-                short(&sweep.dataset.fingerprint)
-            )
-        } else if !in_company(other) {
-            format!(
-                "replies of the model {}, and this sweep asks {asked}",
-                other.model_name
-            )
-        } else {
-            format!(
-                "replies with the sampling {}, and this sweep has {sampling}",
-                other.sampling
-            )
-        },
-    )
+    Some(if !in_datasets(other) {
+        format!(
+            "replies to another dataset or another version of it (fingerprint {}, this one has {})",
+            short(&other.dataset_fingerprint),
+            short(&sweep.dataset.fingerprint)
+        )
+    } else if !in_company(other) {
+        format!(
+            "replies of the model {}, and this sweep asks {asked}",
+            other.model_name
+        )
+    } else {
+        format!(
+            "replies with the sampling {}, and this sweep has {sampling}",
+            other.sampling
+        )
+    })
 }
 
 /// Whether two samplings differ in nothing but the seed, in which repeats of a request differ.

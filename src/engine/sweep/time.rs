@@ -31,7 +31,9 @@ pub fn estimate_time<'a>(
     store: Option<&Store>,
     sweeps: impl IntoIterator<Item = (&'a Sweep, &'a Plan)>,
 ) -> Option<TimeEstimate> {
-    let runs = store.and_then(|store| store.runs().ok()).unwrap_or_default();
+    let runs = store
+        .and_then(|store| store.runs().ok())
+        .unwrap_or_default();
     let mut known: Vec<(String, Vec<f64>)> = Vec::new();
     let mut estimate = TimeEstimate {
         per_reply: None,

@@ -521,8 +521,14 @@ mod tests {
                 "repeats: \"101\"",
             ),
             (wrong(|form| form.sample = Input::new("x")), "sample: \"x\""),
-            (wrong(|form| form.mode = Input::new("loose")), "mode: \"loose\""),
-            (wrong(|form| form.source = Input::new("web")), "source: \"web\""),
+            (
+                wrong(|form| form.mode = Input::new("loose")),
+                "mode: \"loose\"",
+            ),
+            (
+                wrong(|form| form.source = Input::new("web")),
+                "source: \"web\"",
+            ),
             (wrong(|form| form.model = Input::new(" ")), "model: "),
             (wrong(|form| form.tests = [false; 4]), "no test"),
         ] {
