@@ -509,6 +509,7 @@ pub fn answer(stage: &mut Stage, effect: Effect, text: &str) {
                 trouble: (!odd).then(|| text.to_owned()),
                 replies: 0,
                 missing: 1,
+                too_long: 0,
                 judged: None,
             };
             Message::Sweep {

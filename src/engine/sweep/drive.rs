@@ -90,10 +90,12 @@ impl Waiting {
     /// For people: what is waited for, how long, and until when by this machine's clock.
     pub fn words(&self) -> String {
         let left = duration(self.left.max(Duration::from_secs(1)));
-        let at = jiff::SignedDuration::try_from(self.left)
+        let seconds = i64::try_from(self.left.as_secs()).unwrap_or(i64::MAX);
+        let until = jiff::Timestamp::now().as_second().saturating_add(seconds);
+        // Of RFC 3339 only the time of the day.
+        let at = jiff::Timestamp::from_second(until)
             .ok()
-            .and_then(|left| jiff::Zoned::now().checked_add(left).ok())
-            .map(|at| format!(", at {}", at.strftime("%H:%M:%S")))
+            .and_then(|at| Some(format!(", at {} UTC", at.to_string().get(11..19)?)))
             .unwrap_or_default();
         match self.kind {
             None => format!("waiting for the limit per minute: the next call starts in {left}{at}"),
