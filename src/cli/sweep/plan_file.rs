@@ -90,7 +90,7 @@ impl Read<'_> {
             let found = table
                 .get_ref()
                 .iter()
-                .find(|(name, _)| name.get_ref().as_ref() == key);
+                .find(|(name, _)| **name.get_ref() == *key);
             found.map(|(name, _)| line_at(&self.text, name.span().start))
         });
         Failure::Usage(format!(
@@ -104,7 +104,7 @@ impl Read<'_> {
     fn named<T: FromStr<Err = String>>(&self, key: &str, texts: &Texts) -> Result<Vec<T>, Failure> {
         let read = |text: &String| {
             text.to_ascii_lowercase()
-                .parse()
+                .parse::<T>()
                 .map_err(|why| self.wrong(key, why))
         };
         texts.0.iter().map(read).collect()
