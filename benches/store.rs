@@ -117,7 +117,7 @@ fn record(
 fn fill(path: &Path, most: usize) -> Result<(), Trouble> {
     let dataset = Dataset::sample()?;
     let templates = Templates::default();
-    let conditions = Grid::paper().conditions()?.kept;
+    let conditions = Grid::paper().conditions(false)?.kept;
     let bulk = Bulk::begin(path)?;
     let mut number = 0;
     while number < most {

@@ -225,16 +225,20 @@ fn skip_line(reader: &mut dyn BufRead) -> io::Result<()> {
     }
 }
 
+/// The most bytes of a plan, a prompt template or a mapping.
+pub const LARGEST_PLAN: u64 = 1 << 20;
+
 /// The text of a small file that a person writes, such as settings or a theme.
 ///
 /// # Errors
-/// One whole sentence: the file can't be read, is larger than `largest` bytes or is not UTF-8 (both
+/// One whole sentence: the file can't be read, is a pipe or a device, is larger than `largest` bytes or is not UTF-8 (both
 /// [`io::ErrorKind::InvalidData`]).
 pub fn small_text(path: &Path, largest: u64) -> io::Result<String> {
     let name = path.display();
     let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidData, text);
     let unreadable =
         |error: io::Error| io::Error::new(error.kind(), format!("{name} can't be read: {error}"));
+    refuse_special(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
     // One byte more tells a file that is too large, whatever its size is said to be.
@@ -311,6 +315,21 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         for path in [folder.path(), &file, Path::new("none")] {
             refuse_special(path).unwrap();
+        }
+    }
+
+    #[test]
+    fn small_texts_are_read_up_to_a_size_and_from_files_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("plan.toml");
+        std::fs::write(&path, "docs = [5]\n").unwrap();
+        assert_eq!(small_text(&path, 11).unwrap(), "docs = [5]\n");
+        let why = small_text(&path, 10).unwrap_err().to_string();
+        assert!(why.contains("larger than 10 bytes"), "{why}");
+        #[cfg(unix)]
+        {
+            let why = small_text(Path::new("/dev/zero"), 10).unwrap_err();
+            assert!(why.to_string().contains("save what it holds"), "{why}");
         }
     }
 

@@ -7,12 +7,12 @@ use serde_json::json;
 
 use crate::cli::Failure;
 use crate::cli::common::{Environment, say_json, templates, variable, write_out};
-use crate::cli::condition::open_dataset;
-use crate::cli::grid::GridArgs;
+use crate::cli::grid::{Chosen, GridArgs};
 use crate::cli::progress::Line;
 use crate::config::ModelConfig;
-use crate::domain::context::Condition;
+use crate::domain::context::{Condition, Mode, SourceFilter};
 use crate::domain::cost::Cost;
+use crate::domain::prompt::Templates;
 use crate::domain::text::{clean, one_line};
 use crate::engine::audit::{Audit, AuditedCondition, Finding, FindingKind, audit};
 use crate::engine::survey::{Room, Space};
@@ -63,16 +63,52 @@ pub struct Args {
 /// # Errors
 /// [`Failure`] with one clear sentence.
 pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
-    let conditions = args.grid.conditions()?;
     let room = room(&args, environment)?;
     let templates = templates(environment.config.prompts.as_ref())?;
-    let dataset = open_dataset(args.grid.dataset.as_deref())?;
-    let questions = args.grid.questions(&dataset)?;
+    let all = args.grid.chosen(1)?;
+    let several = all.len() > 1;
+    let mut objects = Vec::new();
+    for (at, chosen) in all.iter().enumerate() {
+        let found = look_at(chosen, &args, room, &templates, environment)?;
+        match args.json {
+            true => objects.push(found.json(chosen)?),
+            false if several && at > 0 => write_out(&format!("\n{}", found.text(chosen)))?,
+            false => write_out(&found.text(chosen))?,
+        }
+    }
+    match (args.json, several) {
+        (false, _) => Ok(()),
+        (true, false) => say_json(&objects.pop()),
+        (true, true) => say_json(&json!({"datasets": objects})),
+    }
+}
+
+/// What was found about one dataset.
+struct Found {
+    audit: Audit,
+    cost: Cost,
+    quality: Option<crate::engine::quality::Quality>,
+    /// How long it took.
+    seconds: f64,
+}
+
+fn look_at(
+    chosen: &Chosen,
+    args: &Args,
+    room: Room,
+    templates: &Templates,
+    environment: &Environment,
+) -> Result<Found, Failure> {
+    let Chosen {
+        dataset,
+        questions,
+        conditions,
+    } = chosen;
     let space = Space {
-        dataset: &dataset,
-        templates: &templates,
+        dataset,
+        templates,
         conditions: &conditions.kept,
-        questions: &questions,
+        questions,
     };
     let started = Instant::now();
     let line = Line::new();
@@ -86,46 +122,59 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         .model
         .as_ref()
         .and_then(|name| environment.config.models.get(name));
-    let cost = Cost::of(totals(&audit), room.max_tokens, prices(price));
     let quality = match args.quality {
         true => Some(quality::of(
-            &dataset,
-            &questions,
+            dataset,
+            questions,
             args.encoder.as_deref(),
             environment,
         )?),
         false => None,
     };
-    if args.json {
-        let mut value = serde_json::to_value(&audit).map_err(Failure::failed)?;
+    Ok(Found {
+        cost: Cost::of(totals(&audit), room.max_tokens, prices(price)),
+        audit,
+        quality,
+        seconds: started.elapsed().as_secs_f64(),
+    })
+}
+
+impl Found {
+    fn json(&self, chosen: &Chosen) -> Result<serde_json::Value, Failure> {
+        let mut value = serde_json::to_value(&self.audit).map_err(Failure::failed)?;
         if let Some(fields) = value.as_object_mut() {
+            let dataset = &chosen.dataset;
+            let (instances, tokens) = totals(&self.audit);
             fields.insert("dataset".into(), json!(dataset.name));
             fields.insert("dataset_fingerprint".into(), json!(dataset.fingerprint));
             fields.insert("records_left_out".into(), json!(dataset.left_out));
-            fields.insert("left_out".into(), left_out(&conditions.left_out));
-            fields.insert("instances".into(), json!(totals(&audit).0));
-            fields.insert("prompt_tokens".into(), json!(totals(&audit).1));
-            fields.insert("cost_usd".into(), json!(cost));
-            fields.insert("seconds".into(), json!(started.elapsed().as_secs_f64()));
-            if let Some(quality) = &quality {
+            fields.insert("left_out".into(), left_out(&chosen.conditions.left_out));
+            fields.insert("instances".into(), json!(instances));
+            fields.insert("prompt_tokens".into(), json!(tokens));
+            fields.insert("cost_usd".into(), json!(self.cost));
+            fields.insert("seconds".into(), json!(self.seconds));
+            if let Some(quality) = &self.quality {
                 fields.insert("quality".into(), json!(quality));
             }
         }
-        return say_json(&value);
+        Ok(value)
     }
-    let mut out = format!(
-        "{}: {} questions, {} signal documents, {} adversarial versions\n\n",
-        clean(&dataset.name),
-        audit.questions,
-        audit.signal_documents,
-        audit.counterfactuals
-    );
-    write_conditions(&mut out, &audit, cost);
-    write_findings(&mut out, &audit);
-    if let Some(quality) = &quality {
-        out.push_str(&quality::text(quality));
+
+    fn text(&self, chosen: &Chosen) -> String {
+        let mut out = format!(
+            "{}: {} questions, {} signal documents, {} adversarial versions\n\n",
+            clean(&chosen.dataset.name),
+            self.audit.questions,
+            self.audit.signal_documents,
+            self.audit.counterfactuals
+        );
+        write_conditions(&mut out, &self.audit, self.cost);
+        write_findings(&mut out, &self.audit);
+        if let Some(quality) = &self.quality {
+            out.push_str(&quality::text(quality));
+        }
+        out
     }
-    write_out(&out)
 }
 
 /// Window and reply tokens of the model that is named, if any.
@@ -177,8 +226,9 @@ pub(super) fn prices(model: Option<&ModelConfig>) -> (Option<f64>, Option<f64>) 
 fn write_conditions(out: &mut String, audit: &Audit, cost: Cost) {
     let _ = writeln!(
         out,
-        "{:<12} {:>4} {:>4} {:>9} {:>7} {:>7} {:>8} {:>12} {:>8} {:>7} {:>9} {:>9}",
+        "{:<12} {:<11} {:>4} {:>4} {:>9} {:>7} {:>7} {:>8} {:>12} {:>8} {:>7} {:>9} {:>9}",
         "scenario",
+        "draw",
         "n",
         "p",
         "instances",
@@ -200,8 +250,9 @@ fn write_conditions(out: &mut String, audit: &Audit, cost: Cost) {
     {
         let _ = writeln!(
             out,
-            "{:<12} {:>4} {:>4} {:>9} {:>7} {:>7} {:>8} {:>12} {:>8} {:>7} {:>9} {:>9}",
+            "{:<12} {:<11} {:>4} {:>4} {:>9} {:>7} {:>7} {:>8} {:>12} {:>8} {:>7} {:>9} {:>9}",
             counts.condition.scenario.name(),
+            draw_words(&counts.condition),
             counts.condition.docs,
             percent(&counts.condition),
             counts.instances,
@@ -226,6 +277,22 @@ fn write_conditions(out: &mut String, audit: &Audit, cost: Cost) {
          overflow: too long for the model's window (--model); with gold, with sub: noise documents that contain\n\
          the right option's text, or the true answer to a sub-question of their context\n",
     );
+}
+
+/// How the contexts of a condition are drawn, in short: source, the first letters of the mode where it is not the
+/// usual one, and the seed where it is not 0.
+pub(super) fn draw_words(condition: &Condition) -> String {
+    let mut words = match condition.source {
+        SourceFilter::Any => "any".to_owned(),
+        other => other.name().to_owned(),
+    };
+    if condition.mode == Mode::Independent {
+        words += " ind";
+    }
+    if condition.seed != 0 {
+        words += &format!(" s{}", condition.seed);
+    }
+    words
 }
 
 /// p of a condition; standard has none.

@@ -203,6 +203,7 @@ pub enum Command {
 /// Runs the program with the process's arguments and gives its exit code: 0 done (also when the reader
 /// of the output went away), 1 failed, 2 wrong use.
 pub fn main(explorer: Explorer) -> ExitCode {
+    outlive_file_limits();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(mut error) => {
@@ -230,6 +231,26 @@ pub fn main(explorer: Explorer) -> ExitCode {
     }
     ExitCode::from(code)
 }
+
+/// A file that grows beyond the shell's limit (`ulimit -f`) is an error of writing, which is said, instead of a signal
+/// that ends the program in the middle of its work.
+#[cfg(unix)]
+fn outlive_file_limits() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()
+    else {
+        return;
+    };
+    let _inside = runtime.enter();
+    // The handler stays for the life of the process, whoever listens.
+    let _ = signal(SignalKind::from_raw(libc::SIGXFSZ));
+}
+
+/// Elsewhere there is no such signal.
+#[cfg(not(unix))]
+fn outlive_file_limits() {}
 
 /// Ends the process while a model's thread computes: the usual end destroys what the thread works with.
 #[cfg(unix)]

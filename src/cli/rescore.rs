@@ -75,13 +75,30 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         true => say_json(&as_json(&args.run, &done, judgements))?,
         false => write_out(&as_text(&args.run, &done, judgements))?,
     }
-    match done.scored {
-        0 => Err(Failure::Failed(format!(
+    if done.scored == 0 {
+        return Err(Failure::Failed(format!(
             "the run \"{}\" holds no reply that can be scored",
             args.run
-        ))),
-        _ => Ok(()),
+        )));
     }
+    judge
+        .and_then(|judge| trouble(&judge, &done))
+        .map_or(Ok(()), |why| Err(Failure::Failed(why)))
+}
+
+/// What is wrong with a judge that judged nothing; `None` where it gave a score, and where there was nothing to judge.
+fn trouble(judge: &str, done: &Rescored) -> Option<String> {
+    let counts = done.judges.get(judge)?;
+    let vain = counts.invalid + counts.failed;
+    if counts.judged > 0 || vain == 0 {
+        return None;
+    }
+    Some(format!(
+        "the judge {} gave no judgement that can be read: {} of {vain} can't be read, {} failed; look at the raw ones, or name another judge",
+        one_line(judge),
+        counts.invalid,
+        counts.failed
+    ))
 }
 
 /// Asks the judge; gives the number of judgements made and the judge's name.
@@ -103,8 +120,15 @@ fn judged(
     Ok((ask_judge(request)?, model.name))
 }
 
-/// The judge as a stage of a sweep: asks it, scores the run again, and gives the object of `--json`; what
-/// changed is noted on standard error.
+/// What a judge did as a stage of a sweep.
+pub(super) struct Judged {
+    /// The object of `--json`.
+    pub(super) object: serde_json::Value,
+    /// What is wrong where nothing was judged.
+    pub(super) trouble: Option<String>,
+}
+
+/// The judge as a stage of a sweep: asks it, and scores the run again; what changed is noted on standard error.
 ///
 /// # Errors
 /// [`Failure`] with one clear sentence.
@@ -113,13 +137,16 @@ pub(super) fn judge(
     name: &str,
     store: &Store,
     environment: &Environment,
-) -> Result<serde_json::Value, Failure> {
+) -> Result<Judged, Failure> {
     let (made, judge) = judged(name, args, store, environment)?;
     let done = rescore(store, &args.run, Some(&judge)).map_err(Failure::failed)?;
     if !args.json {
         note(as_text(&args.run, &done, Some(made)).trim_end());
     }
-    Ok(as_json(&args.run, &done, Some(made)))
+    Ok(Judged {
+        object: as_json(&args.run, &done, Some(made)),
+        trouble: trouble(&judge, &done),
+    })
 }
 
 fn judge_request(

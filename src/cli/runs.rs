@@ -12,9 +12,9 @@ use crate::cli::Failure;
 use crate::cli::audit::percent;
 use crate::cli::common::{Environment, note, say, say_json, write_out};
 use crate::data::output;
-use crate::data::recorded::read_record;
+use crate::data::recorded::{Exported, export_line, read_exported};
 use crate::data::store::{
-    RECORD_VERSION, ReplyRecord, RunGroup, RunLock, RunSummary, Store, StoreError, logbook,
+    RECORD_VERSION, RunGroup, RunLock, RunSummary, Store, StoreError, logbook,
 };
 use crate::domain::plan::ConditionKey;
 use crate::domain::run;
@@ -58,7 +58,7 @@ pub enum Action {
         #[arg(long, short = 'y')]
         yes: bool,
     },
-    /// Write a run's records into a file, one JSON object per line.
+    /// Write a run's records into a file, one JSON object per line, with judgements and how the run was made.
     Export {
         /// Name of the run.
         run: String,
@@ -66,7 +66,7 @@ pub enum Action {
         #[arg(long, short = 'o', value_name = "FILE")]
         out: PathBuf,
     },
-    /// Read records that `export` has written, or a reply that could not be stored (`unsaved-….json`).
+    /// Read records that `export` has written, or replies that could not be stored (`unsaved-….jsonl`).
     Import {
         /// The file.
         file: PathBuf,
@@ -114,7 +114,7 @@ fn open_run(path: &Path, run: &str) -> Result<(Store, RunSummary), Failure> {
     }
 }
 
-fn unknown(path: &Path, run: &str, runs: &[RunSummary]) -> Failure {
+pub(super) fn unknown(path: &Path, run: &str, runs: &[RunSummary]) -> Failure {
     let mut names: Vec<&str> = runs.iter().map(|summary| summary.name.as_str()).collect();
     names.sort_by(|a, b| strsim::jaro_winkler(b, run).total_cmp(&strsim::jaro_winkler(a, run)));
     let known = match names.is_empty() {
@@ -284,6 +284,18 @@ fn show(path: &Path, run: &str, json: bool) -> Result<(), Failure> {
             text("program"),
             text("machine")
         );
+        let mut facts = Vec::new();
+        for key in ["questions", "limit", "sample"] {
+            if let Some(number) = sweep.get(key).and_then(Value::as_u64) {
+                facts.push(format!("{key} {number}"));
+            }
+        }
+        if let Some(judge) = sweep.get("judge").and_then(Value::as_str) {
+            facts.push(format!("judge {judge}"));
+        }
+        if !facts.is_empty() {
+            let _ = writeln!(out, "          {}", facts.join(", "));
+        }
     }
     out.push('\n');
     for cell in cells(&groups) {
@@ -376,21 +388,34 @@ fn export(path: &Path, run: &str, out: &Path) -> Result<(), Failure> {
     output::check(out).map_err(Failure::failed)?;
     let (store, _) = open_run(path, run)?;
     let ids = store.ids_of_run(run).map_err(Failure::failed)?;
-    let mut written = 0usize;
+    let mut sweeps = logbook(path, run).map_err(Failure::failed)?;
+    let (mut written, mut judged) = (0usize, 0usize);
     output::write(out, |file| {
         for id in ids {
             // One by one, so that a large run needs no memory.
             let record = store.get(id).map_err(|error| error.to_string())?;
             if let Some(record) = record {
-                write_record(file, &record)?;
+                let judgements = store.judgements_of_reply(id);
+                let exported = Exported {
+                    record,
+                    judgements: judgements.map_err(|error| error.to_string())?,
+                    sweeps: std::mem::take(&mut sweeps),
+                };
+                judged += exported.judgements.len();
+                let line = export_line(&exported)?;
+                writeln!(file, "{line}").map_err(|error| output::reason(&error))?;
                 written += 1;
             }
         }
         Ok(())
     })
     .map_err(Failure::failed)?;
+    let judgements = match judged {
+        0 => String::new(),
+        judged => format!(" with {}", count(judged, "judgement")),
+    };
     note(&format!(
-        "wrote {} of the run \"{}\" to {}",
+        "wrote {}{judgements} of the run \"{}\" to {}",
         count(written, "record"),
         short(run),
         out.display()
@@ -398,21 +423,10 @@ fn export(path: &Path, run: &str, out: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A record as the line that `runs import` reads.
-fn write_record(file: &mut impl Write, record: &ReplyRecord) -> Result<(), String> {
-    let mut line = serde_json::to_value(record).map_err(|error| error.to_string())?;
-    if let Some(fields) = line.as_object_mut() {
-        fields.shift_insert(0, "version".to_owned(), json!(RECORD_VERSION));
-        fields.shift_remove("id");
-    }
-    writeln!(file, "{line}").map_err(|error| output::reason(&error))
-}
-
 /// What became of the records of a file.
 #[derive(Debug, Default)]
 struct Imported {
-    records: Vec<ReplyRecord>,
-    held: usize,
+    records: Vec<Exported>,
     problems: Vec<String>,
 }
 
@@ -428,37 +442,59 @@ fn import(path: &Path, file: &Path, run: Option<&str>, json: bool) -> Result<(),
         }));
     }
     let store = Store::open(path).map_err(Failure::failed)?;
-    let mut runs: Vec<&str> = imported.records.iter().map(|r| r.run.as_str()).collect();
+    let mut runs: Vec<String> = imported
+        .records
+        .iter()
+        .map(|one| one.record.run.clone())
+        .collect();
     runs.sort_unstable();
     runs.dedup();
-    let _locks = runs
+    let mut locks = runs
         .iter()
         .map(|run| RunLock::take(path, run))
         .collect::<Result<Vec<_>, StoreError>>()
         .map_err(Failure::failed)?;
-    let mut new = Vec::new();
+    let (mut taken, mut held) = (Vec::new(), 0);
     let mut lines = HashSet::new();
-    for record in std::mem::take(&mut imported.records) {
-        let line = serde_json::to_string(&record).map_err(Failure::failed)?;
-        let repeated = !lines.insert(Sha256::digest(line));
-        match repeated || store.holds(&record).map_err(Failure::failed)? {
-            true => imported.held += 1,
-            false => new.push(record),
+    let mut sweeps: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for one in std::mem::take(&mut imported.records) {
+        if !one.sweeps.is_empty() {
+            let of_run = sweeps.entry(one.record.run.clone()).or_default();
+            of_run.extend(one.sweeps);
+        }
+        let line = serde_json::to_string(&one.record).map_err(Failure::failed)?;
+        if !lines.insert(Sha256::digest(line)) {
+            held += 1;
+            continue;
+        }
+        let known = store.holds(&one.record).map_err(Failure::failed)?;
+        held += usize::from(known.is_some());
+        taken.push((one.record, known, one.judgements));
+    }
+    let new = taken.iter().filter(|(_, known, _)| known.is_none()).count();
+    let judgements = store.take_in(&taken).map_err(Failure::failed)?;
+    for (run, lock) in runs.iter().zip(&mut locks) {
+        if let Some(entries) = sweeps.get(run) {
+            lock.log_missing(path, run, entries)
+                .map_err(Failure::failed)?;
         }
     }
-    store.insert_all(&new).map_err(Failure::failed)?;
     for problem in imported.problems.iter().take(PROBLEMS_SHOWN) {
         note(&format!("note: {}", clean(problem)));
     }
     if json {
         return say_json(&json!({
-            "imported": new.len(), "already_there": imported.held, "unreadable": imported.problems.len(),
+            "imported": new, "already_there": held, "unreadable": imported.problems.len(),
+            "judgements": judgements,
         }));
     }
+    let judged = match judgements {
+        0 => String::new(),
+        judgements => format!(" with {}", count(judgements, "judgement")),
+    };
     say(&format!(
-        "{} imported, {} already there, {} can't be read",
-        count(new.len(), "record"),
-        imported.held,
+        "{} imported{judged}, {held} already there, {} can't be read",
+        count(new, "record"),
         imported.problems.len()
     ))
 }
@@ -479,13 +515,14 @@ fn read_records(path: &Path, run: Option<&str>) -> Result<Imported, Failure> {
             while reader.read_until(b'\n', &mut line).map_err(failed)? > 0 {}
         }
         if !line.trim_ascii().is_empty() {
-            match read_record(&line) {
-                Ok(mut record) => {
+            match read_exported(&line) {
+                Ok(mut exported) => {
+                    let record = &mut exported.record;
                     if let Some(run) = run {
                         run.clone_into(&mut record.run);
                     }
                     match run::fault(&record.run) {
-                        None => imported.records.push(record),
+                        None => imported.records.push(exported),
                         Some(fault) => imported.problems.push(format!(
                             "{}, line {number}: \"{}\" can't be the name of a run: {fault} (--run NAME gives all records another)",
                             path.display(),

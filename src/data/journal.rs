@@ -296,6 +296,10 @@ fn refused(kind: &Kind, path: &Path, fault: SchemaFault) -> StoreError {
             "{} is a database of another program and holds no {noun}; name another data folder",
             path.display()
         )),
+        SchemaFault::NoVersion => StoreError(format!(
+            "the {noun} {} have lost their version (user_version is 0 although there are tables), so they can't be read safely; bring them back from a copy, or use another data folder",
+            path.display()
+        )),
     }
 }
 

@@ -19,13 +19,28 @@ pub(in crate::data) enum LockFault {
 /// # Errors
 /// [`LockFault`].
 pub(in crate::data) fn open_locked(path: &Path) -> Result<File, LockFault> {
+    locked(path, File::try_lock)
+}
+
+/// The same together with other processes that add single lines; one that locks it alone keeps them out.
+///
+/// # Errors
+/// [`LockFault`].
+pub(in crate::data) fn open_shared(path: &Path) -> Result<File, LockFault> {
+    locked(path, File::try_lock_shared)
+}
+
+fn locked(
+    path: &Path,
+    lock: fn(&File) -> Result<(), TryLockError>,
+) -> Result<File, LockFault> {
     let file = OpenOptions::new()
         .create(true)
         .read(true)
         .append(true)
         .open(path)
         .map_err(LockFault::Io)?;
-    match file.try_lock() {
+    match lock(&file) {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(LockFault::Held),
         Err(TryLockError::Error(error)) => Err(LockFault::Io(error)),

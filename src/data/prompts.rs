@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::domain::prompt::{BUILT_IN, PromptError, Templates};
+use crate::source::{LARGEST_PLAN, small_text};
 
 /// The user's templates can't be used: what, where, what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -35,7 +36,8 @@ pub fn open(folder: &Path) -> Result<Templates, PromptFolderError> {
         if !name.ends_with(".j2") {
             continue;
         }
-        let text = fs::read_to_string(&path).map_err(|error| unreadable(&path.display(), error))?;
+        let text = small_text(&path, LARGEST_PLAN)
+            .map_err(|error| PromptFolderError::Folder(error.to_string()))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         overrides.insert(name.into_owned(), text.replace("\r\n", "\n"));
     }

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::domain::text::count;
+
 /// Predicted dollars.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Cost {
@@ -48,9 +50,40 @@ impl Cost {
     }
 }
 
+/// What calls have cost so far, in words; `None` where a price is not known. `unmeasured` of their replies came without
+/// counts of tokens, which are therefore missing in the dollars.
+pub fn spent(dollars: Option<f64>, tokens: u64, unmeasured: usize) -> Option<String> {
+    let dollars = dollars?;
+    Some(match (unmeasured, tokens) {
+        (0, _) => format!("${dollars:.2}"),
+        (_, 0) => "cost unknown, since the server reports no tokens".to_owned(),
+        _ => format!(
+            "at least ${dollars:.2}, since the server reported no tokens of {}",
+            count(unmeasured, "reply")
+        ),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_not_reported_is_not_free() {
+        assert_eq!(spent(None, 10, 0), None);
+        assert_eq!(spent(Some(1.5), 10, 0).as_deref(), Some("$1.50"));
+        assert_eq!(spent(Some(0.0), 0, 0).as_deref(), Some("$0.00"));
+        let unknown = spent(Some(0.0), 0, 3).unwrap_or_default();
+        assert!(
+            unknown.contains("unknown") && !unknown.contains('$'),
+            "{unknown}"
+        );
+        let some = spent(Some(1.5), 10, 3).unwrap_or_default();
+        assert!(
+            some.starts_with("at least $1.50") && some.contains("3 replies"),
+            "{some}"
+        );
+    }
 
     #[test]
     fn prompts_are_predicted_and_replies_bounded() {

@@ -1,7 +1,7 @@
 //! The plan of a sweep: the conditions of a grid in the order in which they are asked, and which of several
 //! records of one instance counts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 use crate::domain::answer::Outcome;
@@ -18,20 +18,62 @@ pub struct Grid {
     pub p: Option<Vec<f64>>,
     /// Seeds of the random draws: every context is there once for each.
     pub seeds: Vec<u64>,
-    /// Nested or independent draws.
-    pub mode: Mode,
-    /// Which documents may be used.
-    pub source: SourceFilter,
+    /// Nested or independent draws, or both one after the other.
+    pub modes: Vec<Mode>,
+    /// Which documents may be used: every context is there once for each. `None` takes the paper's: all of them, and
+    /// in standard with the paper's n those of each source, where there are two.
+    pub sources: Option<Vec<SourceFilter>>,
+}
+
+/// Instances that one grid may have over all datasets, models and repeats: seventy times the paper's. Beyond that a
+/// list was mistyped, and composing would take days and fill the memory.
+pub const MOST_INSTANCES: u64 = 10_000_000;
+
+/// Whether so many conditions, questions, models and repeats are few enough to be planned.
+///
+/// # Errors
+/// A sentence that says how many they would be.
+pub fn check_size(factors: &[usize]) -> Result<(), String> {
+    let product = factors.iter().fold(1u64, |product, &factor| {
+        product.saturating_mul(factor as u64)
+    });
+    match product > MOST_INSTANCES {
+        true => Err(format!(
+            "the grid would have up to {product} instances, and {MOST_INSTANCES} are the most that one plan takes; take fewer seeds, documents, p, questions or repeats"
+        )),
+        false => Ok(()),
+    }
 }
 
 /// The conditions of a grid.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conditions {
-    /// Those that are possible, each once: by seed as given, then scenario, n and p, all rising, so that
-    /// contexts that share most of their documents follow one another.
+    /// Those that are possible, each once: by mode, source and seed as given, then scenario, n and p, all rising, so
+    /// that contexts that share most of their documents follow one another.
     pub kept: Vec<Condition>,
     /// Cells that are impossible for every question, with the reason: they are left out and said.
     pub left_out: Vec<(Condition, ComposeError)>,
+}
+
+/// How the contexts of one round of the grid are drawn.
+struct Draw {
+    seed: u64,
+    mode: Mode,
+    source: SourceFilter,
+    /// Whether this is the first mode and source: contexts without documents are the same for all.
+    first: bool,
+    /// Whether standard has a condition for each source.
+    split: bool,
+}
+
+/// Values in the order given, each once.
+fn each_once<T: Copy + Eq + Hash>(values: &[T]) -> Vec<T> {
+    let mut seen = HashSet::new();
+    values
+        .iter()
+        .copied()
+        .filter(|value| seen.insert(*value))
+        .collect()
 }
 
 /// `n` of the paper's conditions (its section on the experiments; standard 0 is "no retrieval").
@@ -53,34 +95,79 @@ fn paper_p(scenario: Scenario) -> &'static [f64] {
 }
 
 impl Grid {
-    /// The paper's grid for documents of one source: 37 conditions. (Its 39 have standard for both
-    /// sources.)
+    /// The paper's grid: 39 conditions for a dataset with documents of both sources, else 37, since the paper has
+    /// standard with 5 and 20 documents for each source.
     pub fn paper() -> Grid {
         Grid {
             scenarios: Scenario::ALL.to_vec(),
             docs: None,
             p: None,
             seeds: vec![0],
-            mode: Mode::default(),
-            source: SourceFilter::default(),
+            modes: vec![Mode::default()],
+            sources: None,
         }
     }
 
-    /// The conditions. Standard ignores p, so it is there once per n. Integration without a signal document
-    /// and other scenarios than standard without documents are left out.
+    /// Conditions at most, by arithmetic alone.
+    pub fn most_conditions(&self) -> usize {
+        let length = |given: Option<usize>, paper: usize| given.unwrap_or(paper);
+        let of_scenario = |scenario: &Scenario| {
+            let docs = length(
+                self.docs.as_ref().map(Vec::len),
+                paper_docs(*scenario).len(),
+            );
+            let p = match scenario {
+                Scenario::Standard => 1,
+                _ => length(self.p.as_ref().map(Vec::len), paper_p(*scenario).len()),
+            };
+            docs.saturating_mul(p)
+        };
+        let cells = self
+            .scenarios
+            .iter()
+            .map(of_scenario)
+            .fold(0, usize::saturating_add);
+        // Two sources at most where the paper's are taken.
+        [
+            self.seeds.len(),
+            self.modes.len(),
+            length(self.sources.as_ref().map(Vec::len), 2),
+        ]
+        .into_iter()
+        .fold(cells, usize::saturating_mul)
+    }
+
+    /// The conditions; `both_sources` says whether the dataset has documents of both. Standard ignores p, so it is
+    /// there once per n, and without documents nothing but the seed can be different, so that stands there once per
+    /// seed. Integration without a signal document and other scenarios than standard without documents are left out.
     ///
     /// # Errors
     /// [`ComposeError`] for a p or n out of range, and where nothing would be left.
-    pub fn conditions(&self) -> Result<Conditions, ComposeError> {
+    pub fn conditions(&self, both_sources: bool) -> Result<Conditions, ComposeError> {
         let mut found = Conditions::default();
-        for (at, &seed) in self.seeds.iter().enumerate() {
-            if self.seeds[..at].contains(&seed) {
-                continue;
-            }
-            for scenario in Scenario::ALL {
-                if self.scenarios.contains(&scenario) {
-                    self.add_scenario(scenario, seed, &mut found)?;
+        let modes = each_once(&self.modes);
+        let sources = match &self.sources {
+            Some(sources) => each_once(sources),
+            None => vec![SourceFilter::Any],
+        };
+        let mut first = true;
+        for &mode in &modes {
+            for &source in &sources {
+                for seed in each_once(&self.seeds) {
+                    let draw = Draw {
+                        seed,
+                        mode,
+                        source,
+                        first,
+                        split: both_sources && self.sources.is_none() && self.docs.is_none(),
+                    };
+                    for scenario in Scenario::ALL {
+                        if self.scenarios.contains(&scenario) {
+                            self.add_scenario(scenario, &draw, &mut found)?;
+                        }
+                    }
                 }
+                first = false;
             }
         }
         match (found.kept.is_empty(), found.left_out.first()) {
@@ -92,7 +179,7 @@ impl Grid {
     fn add_scenario(
         &self,
         scenario: Scenario,
-        seed: u64,
+        draw: &Draw,
         found: &mut Conditions,
     ) -> Result<(), ComposeError> {
         let mut docs = self
@@ -102,14 +189,26 @@ impl Grid {
         docs.sort_unstable();
         docs.dedup();
         for &docs in &docs {
-            for p in self.p_of(scenario)? {
+            let standard = scenario == Scenario::Standard;
+            if standard && docs == 0 && !draw.first {
+                continue;
+            }
+            let sources: &[SourceFilter] = match standard && docs > 0 && draw.split {
+                true => &[SourceFilter::Offline, SourceFilter::Online],
+                false => std::slice::from_ref(&draw.source),
+            };
+            for (p, &source) in self
+                .p_of(scenario)?
+                .into_iter()
+                .flat_map(|p| sources.iter().map(move |source| (p, source)))
+            {
                 let condition = Condition {
                     scenario,
                     docs,
                     p,
-                    seed,
-                    mode: self.mode,
-                    source: self.source,
+                    seed: draw.seed,
+                    mode: draw.mode,
+                    source,
                 };
                 match condition.check() {
                     Ok(()) => found.kept.push(condition),
@@ -253,11 +352,87 @@ mod tests {
 
     #[test]
     fn the_papers_grid_has_its_conditions() {
-        let all = Grid::paper().conditions().unwrap();
-        assert!(all.left_out.is_empty());
-        let count = |scenario| all.kept.iter().filter(|c| c.scenario == scenario).count();
-        // Standard: without retrieval, 5 and 20 of one source; the paper has the last two for both sources.
-        assert_eq!(Scenario::ALL.map(count), [3, 12, 10, 12]);
+        let counts = |both| {
+            let all = Grid::paper().conditions(both).unwrap();
+            assert!(all.left_out.is_empty());
+            let count = |scenario| all.kept.iter().filter(|c| c.scenario == scenario).count();
+            Scenario::ALL.map(count)
+        };
+        // Standard: without retrieval, and 5 and 20 of each source.
+        assert_eq!(counts(true), [5, 12, 10, 12]);
+        assert_eq!(counts(false), [3, 12, 10, 12]);
+        let standard = Grid {
+            scenarios: vec![Scenario::Standard],
+            ..Grid::paper()
+        };
+        let sources: Vec<(usize, SourceFilter)> = standard
+            .conditions(true)
+            .unwrap()
+            .kept
+            .iter()
+            .map(|c| (c.docs, c.source))
+            .collect();
+        let (any, offline, online) = (
+            SourceFilter::Any,
+            SourceFilter::Offline,
+            SourceFilter::Online,
+        );
+        assert_eq!(
+            sources,
+            [
+                (0, any),
+                (5, offline),
+                (5, online),
+                (20, offline),
+                (20, online)
+            ]
+        );
+        // Named documents are drawn from all sources unless these are named too.
+        let named = Grid {
+            docs: Some(vec![5]),
+            ..standard
+        };
+        assert_eq!(named.conditions(true).unwrap().kept[0].source, any);
+    }
+
+    #[test]
+    fn modes_and_sources_repeat_the_grid_and_no_documents_are_asked_once() {
+        let grid = Grid {
+            scenarios: vec![Scenario::Standard, Scenario::Sufficiency],
+            docs: Some(vec![0, 5]),
+            p: Some(vec![60.0]),
+            modes: vec![Mode::Nested, Mode::Independent, Mode::Nested],
+            sources: Some(vec![SourceFilter::Online, SourceFilter::Offline]),
+            ..Grid::paper()
+        };
+        let found = grid.conditions(true).unwrap();
+        assert_eq!(found.kept.len(), 1 + 4 + 4);
+        let without: Vec<&Condition> = found.kept.iter().filter(|c| c.docs == 0).collect();
+        assert_eq!(
+            (without.len(), without[0].source, without[0].mode),
+            (1, SourceFilter::Online, Mode::Nested)
+        );
+        let mut keys: Vec<ConditionKey> = found.kept.iter().map(ConditionKey::of).collect();
+        keys.sort_by_key(|key| format!("{key:?}"));
+        keys.dedup();
+        assert_eq!(keys.len(), 9, "no condition is there twice");
+        assert!(found.kept.len() <= grid.most_conditions());
+    }
+
+    #[test]
+    fn a_huge_grid_is_refused_by_arithmetic() {
+        let grid = Grid {
+            docs: Some((1..400).collect()),
+            seeds: (0..2_000).collect(),
+            ..Grid::paper()
+        };
+        let most = grid.most_conditions();
+        assert!(most >= 2_000 * 399 * 18, "{most}");
+        let why = check_size(&[most]).unwrap_err();
+        assert!(why.contains("10000000"), "{why}");
+        assert!(check_size(&[usize::MAX, usize::MAX]).is_err());
+        // Eight models of the paper, five repeats.
+        assert_eq!(check_size(&[39, 3_480, 8, 5]), Ok(()));
     }
 
     #[test]
@@ -272,7 +447,7 @@ mod tests {
             p: Some(vec![100.0, -0.0, 5.0, 0.0]),
             ..Grid::paper()
         };
-        let found = grid.conditions().unwrap();
+        let found = grid.conditions(false).unwrap();
         assert_eq!(
             cells(&found),
             [
@@ -295,23 +470,26 @@ mod tests {
             ..Grid::paper()
         };
         assert!(matches!(
-            grid(5, 0.0).conditions(),
+            grid(5, 0.0).conditions(false),
             Err(ComposeError::NoSignalInIntegration { .. })
         ));
         assert_eq!(
-            grid(5, 101.0).conditions().unwrap_err(),
+            grid(5, 101.0).conditions(false).unwrap_err(),
             ComposeError::BadP(101.0)
         );
-        assert!(grid(5, f64::NAN).conditions().is_err());
+        assert!(grid(5, f64::NAN).conditions(false).is_err());
         assert_eq!(
-            grid(1001, 100.0).conditions().unwrap_err(),
+            grid(1001, 100.0).conditions(false).unwrap_err(),
             ComposeError::TooManyDocs(1001)
         );
         let standard = Grid {
             scenarios: vec![Scenario::Standard],
             ..grid(5, -1.0)
         };
-        assert_eq!(standard.conditions().unwrap_err(), ComposeError::BadP(-1.0));
+        assert_eq!(
+            standard.conditions(false).unwrap_err(),
+            ComposeError::BadP(-1.0)
+        );
     }
 
     #[test]
@@ -344,7 +522,7 @@ mod tests {
             ..Grid::paper()
         };
         let seeds: Vec<u64> = grid
-            .conditions()
+            .conditions(false)
             .unwrap()
             .kept
             .iter()

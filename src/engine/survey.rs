@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::Serialize;
 
 use crate::data::dataset::Dataset;
-use crate::domain::context::Condition;
+use crate::domain::context::{Condition, serialize_shown};
 use crate::domain::prompt::Templates;
 use crate::engine::instance::{Instance, InstanceError, instance};
 use crate::model::tokens::estimate_prompt;
@@ -103,7 +103,7 @@ impl Space<'_> {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ConditionCounts {
     /// The condition.
-    #[serde(flatten)]
+    #[serde(flatten, serialize_with = "serialize_shown")]
     pub condition: Condition,
     /// Instances that can be asked.
     pub instances: usize,
@@ -186,7 +186,7 @@ mod tests {
     fn every_instance_is_visited_once_and_in_order() {
         let dataset = Dataset::sample().unwrap();
         let templates = Templates::default();
-        let conditions = Grid::paper().conditions().unwrap().kept;
+        let conditions = Grid::paper().conditions(true).unwrap().kept;
         let space = Space {
             dataset: &dataset,
             templates: &templates,

@@ -120,6 +120,8 @@ pub enum Delta {
         kind: FailureKind,
         /// HTTP status of an answer that was an error.
         status: Option<u16>,
+        /// How long it waits.
+        wait: Duration,
     },
     /// The attempt failed and starts again: drop what has been received.
     Restart,
@@ -174,6 +176,9 @@ pub struct Reply {
     pub reported_model: Option<String>,
     /// Attempts made, the last included.
     pub attempts: u32,
+    /// Why it broke off, where it did and more is known than that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broke_off: Option<String>,
 }
 
 impl Reply {
@@ -188,6 +193,7 @@ impl Reply {
             option_probabilities: None,
             reported_model: None,
             attempts: 1,
+            broke_off: None,
         }
     }
 }

@@ -295,6 +295,7 @@ mod tests {
             option_probabilities: None,
             reported_model: None,
             attempts: 1,
+            broke_off: None,
         }
     }
 

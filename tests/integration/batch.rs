@@ -172,7 +172,13 @@ fn a_plan_file_names_models_seeds_samples_and_repeats() {
 fn wrong_plans_are_named_with_their_place() {
     let place = Place::new();
     for (text, part) in [
-        ("docs = [5]\nmodel = \"x\"\n", "line 2"),
+        ("docs = [5]\nmodell = \"x\"\n", "line 2"),
+        ("docs = [5]\n\np = [0,\n 120]\n", "line 3: p: 120"),
+        ("docs = [2000]\n", "line 1: docs: 2000"),
+        ("mode = [\"nested\", \"loose\"]\n", "line 1: mode"),
+        ("\nsource = \"web\"\n", "line 2: source"),
+        ("seed = 1\nseeds = [2]\n", "line 1: seed"),
+        ("dry_run = true\n", "line 1"),
         ("docs = \"five\"\n", "line 1"),
         ("repeats = 0\n", "repeats"),
         ("temperature = 9.0\n", "temperature"),

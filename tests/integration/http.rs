@@ -422,12 +422,12 @@ async fn what_is_not_the_protocol_is_malformed() {
     let page = "<!DOCTYPE html><html><head><title>Sign in</title></head></html>";
     let asked = ask(
         vec![Script::answer("200 OK", &["Content-Type: text/html"], page)],
-        3,
+        1,
     )
     .await;
     assert_eq!(
         (asked.error().kind, asked.error().attempts),
-        (FailureKind::Malformed, 1)
+        (FailureKind::Malformed, 2)
     );
     assert!(
         asked.error().message.contains("Sign in"),

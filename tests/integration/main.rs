@@ -48,6 +48,7 @@ mod screens;
 mod settings;
 mod sse_server;
 mod sweep;
+mod sweep_grid;
 mod talk;
 mod tiny_bert;
 mod tiny_gguf;

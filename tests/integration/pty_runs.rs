@@ -61,7 +61,7 @@ fn plan(session: &mut Session) {
     session.press("\rjj\rj\r");
     session.wait_for("[ ] robustness");
     // n, p, and the limit three steps on.
-    session.press("jljljjjjjllljjj\r");
+    session.press("jljljjjjjjjllljjj\r");
     session.press("\x15night\r");
     session.wait_for("= 24 instances at most");
 }
@@ -198,7 +198,7 @@ fn the_plan_has_seeds_sample_repeats_judge_and_reuse_and_the_commands_figures() 
     session.press("\rj\rjj\r");
     session.wait_for("[ ] robustness");
     // n 5, p 60, two seeds, two repeats, a judge, four questions drawn, reuse, the run.
-    session.press("jljlllljljl");
+    session.press("jljlllljjjljl");
     session.press("jj\r\x15openai:referee\r");
     session.press("jjlllj\rj\r\x15night\r");
     session.wait_for("2 conditions × 4 questions × 2 repeats = 16 instances at most");

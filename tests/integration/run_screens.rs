@@ -157,14 +157,16 @@ pub(crate) fn estimate() -> Estimate {
         to_ask: 8,
         tokens: 7200,
         to_reuse: 0,
+        too_long: 0,
         reply_tokens: 8 * 1024,
         concurrency: 64,
         cost: Cost::of((8, 7200), 1024, (Some(0.15), Some(0.6))),
         judge: None,
         time: Some(TimeEstimate {
-            per_reply: 2.5,
+            per_reply: Some(2.5),
             replies: 40,
             seconds: 95.0,
+            at_least: false,
         }),
         notes: vec!["the run \"demo-m\" was asked of \"another\"".into()],
     }
@@ -191,6 +193,8 @@ pub(crate) fn progress(finished: usize) -> SweepProgress {
         retries: vec![("server".into(), 3)],
         prompt_tokens: 900 * finished as u64,
         completion_tokens: 210 * finished as u64,
+        unmeasured: 0,
+        waiting: None,
         dollars: Some(finished as f64 * (900.0 * 0.15 + 210.0 * 0.6) / 1e6),
         in_flight: 2,
         limit: 32,
@@ -217,6 +221,7 @@ fn finish(stage: &mut Stage, ticket: Ticket, trouble: Option<&str>) -> Vec<Effec
         trouble: trouble.map(str::to_owned),
         replies: 8,
         missing: 4,
+        too_long: 0,
         judged: None,
     };
     stage.send(Message::Sweep {
@@ -513,6 +518,7 @@ pub fn answer(stage: &mut Stage, effect: Effect, text: &str) {
                 trouble: (!odd).then(|| text.to_owned()),
                 replies: 0,
                 missing: 1,
+                too_long: 0,
                 judged: None,
             };
             Message::Sweep {

@@ -9,7 +9,7 @@ use crate::cli::Failure;
 use crate::cli::chat::{ModelArgs, runtime};
 use crate::cli::common::{Environment, note, say, say_json, templates, wait_for_signal, write_out};
 use crate::cli::condition::{ConditionArgs, instance_failure};
-use crate::data::store::{ReplyRecord, Store};
+use crate::data::store::{ReplyRecord, RunLock, Store};
 use crate::domain::run;
 use crate::domain::text::{clean, one_line};
 use crate::engine::ask::{AskEvent, AskRequest, ask};
@@ -63,6 +63,11 @@ pub(super) fn run_name(text: &str) -> Result<String, String> {
 /// [`Failure`] with one clear sentence.
 pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     let request = request(&args, environment)?;
+    // A run that a sweep holds takes no other replies meanwhile.
+    let _lock = match &request.store {
+        Some(store) => Some(RunLock::share(store.path(), &request.run).map_err(Failure::failed)?),
+        None => None,
+    };
     let model = Arc::clone(&request.model);
     let runtime = runtime()?;
     let cancel = CancellationToken::new();

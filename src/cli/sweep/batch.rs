@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Part, planned};
+use super::planned;
+use super::prepare::{Part, Prepared};
 use crate::cli::Failure;
 use crate::cli::common::{note, say, say_json};
-use crate::config::ModelConfig;
 use crate::data::store::{RunLock, Store};
 use crate::domain::text::{clean, count};
-use crate::engine::sweep::{Ended, PartEnd, Progress, Sweep, read_batch, summarise, write_batch};
+use crate::engine::sweep::{Ended, PartEnd, Progress, read_batch, summarise, write_batch};
 
 /// Problems that are shown one by one.
 const PROBLEMS_SHOWN: usize = 5;
@@ -19,15 +19,11 @@ const PROBLEMS_SHOWN: usize = 5;
 /// Writes the requests of all sweeps.
 pub(super) fn write(
     folder: &Path,
-    sweeps: Vec<(Sweep, Option<ModelConfig>)>,
-    store: &Path,
+    sweeps: Vec<Prepared>,
+    store: Option<&Store>,
     json: bool,
 ) -> Result<(), Failure> {
-    let store = match store.exists() {
-        true => Some(Store::open_for_reading(store).map_err(Failure::failed)?),
-        false => None,
-    };
-    let parts = planned(sweeps, store.as_ref())?;
+    let parts = planned(sweeps, store)?;
     let several = parts.len() > 1;
     let mut files = Vec::new();
     for (at, part) in parts.iter().enumerate() {

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Args, CONCURRENCY, Part};
+use super::prepare::Part;
+use super::{Args, CONCURRENCY};
 use crate::cli::Failure;
 use crate::cli::audit::prices;
 use crate::cli::common::{Environment, model_failure, templates};
-use crate::cli::rescore;
+use crate::cli::rescore::{self, Judged};
 use crate::data::store::Store;
 use crate::domain::cost::Cost;
 use crate::domain::text::{clean, count};
@@ -56,6 +57,16 @@ pub(super) fn estimate(
 }
 
 impl Estimate {
+    /// Calls at most.
+    pub(super) fn calls(&self) -> usize {
+        self.found.calls
+    }
+
+    /// What they are predicted to cost.
+    pub(super) fn cost(&self) -> Cost {
+        self.cost
+    }
+
     /// For `--json`.
     pub(super) fn json(&self) -> Value {
         json!({
@@ -70,7 +81,7 @@ impl Estimate {
     /// For people.
     pub(super) fn words(&self) -> String {
         clean(&format!(
-            "judge {}: {} judged already, at most {} with about {} prompt tokens{}\n\n",
+            "judge {}: {} judged already, at most {} with about {} prompt tokens{}\n",
             self.found.judge,
             count(self.found.done, "sub-answer"),
             count(self.found.calls, "call"),
@@ -81,13 +92,16 @@ impl Estimate {
 }
 
 /// Has the sub-answers of the run judged and scores it again.
+///
+/// # Errors
+/// [`Failure`] where the judge can't be had, gives up or is stopped.
 pub(super) fn stage(
     judge: &str,
     args: &Args,
     run: &str,
     store: &Store,
     environment: &Environment,
-) -> Result<Value, Failure> {
+) -> Result<Judged, Failure> {
     let stage = rescore::Args {
         run: run.to_owned(),
         judge: Some(judge.to_owned()),
@@ -97,4 +111,23 @@ pub(super) fn stage(
         json: args.json,
     };
     rescore::judge(&stage, judge, store, environment)
+}
+
+/// What became of the stage, for `--json`: figures, or why there are none.
+pub(super) fn json(judged: &Result<Judged, Failure>) -> Value {
+    match judged {
+        Ok(judged) => judged.object.clone(),
+        Err(failure) => json!({"failure": failure.to_string()}),
+    }
+}
+
+/// Fails where the stage did.
+///
+/// # Errors
+/// That of the stage, or a sentence where no judgement can be read.
+pub(super) fn verdict(judged: Result<Judged, Failure>) -> Result<(), Failure> {
+    match judged?.trouble {
+        Some(why) => Err(Failure::Failed(why)),
+        None => Ok(()),
+    }
 }

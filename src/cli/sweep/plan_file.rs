@@ -1,32 +1,67 @@
 //! `--plan FILE.toml`: the flags of a sweep in a file, so that it can be kept, shared and repeated.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use serde::Deserialize;
+use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
+use toml::de::DeTable;
 
 use super::Args;
 use crate::cli::Failure;
 use crate::cli::ask::run_name;
-use crate::domain::context::{Mode, Scenario, SourceFilter};
+use crate::domain::context::MAX_DOCS;
 use crate::domain::plain::plain;
 use crate::domain::text::line_at;
+use crate::source::{LARGEST_PLAN, small_text};
 
-/// Every key is a flag of `medrgb sweep`.
-#[derive(Debug, Default, Deserialize)]
+/// A text, or a list of them.
+#[derive(Debug, Default)]
+struct Texts(Vec<String>);
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OneOrMany;
+        impl<'de> Visitor<'de> for OneOrMany {
+            type Value = Texts;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a text or a list of texts")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Texts, E> {
+                Ok(Texts(vec![text.to_owned()]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Texts, A::Error> {
+                let mut texts = Vec::new();
+                while let Some(text) = list.next_element()? {
+                    texts.push(text);
+                }
+                Ok(Texts(texts))
+            }
+        }
+        deserializer.deserialize_any(OneOrMany)
+    }
+}
+
+/// Every key is a flag of `medrgb sweep`; what is about one call only (dry_run, json, batch files) is none.
+#[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct PlanFile {
-    dataset: Option<PathBuf>,
-    scenario: Vec<Scenario>,
+struct PlanFile {
+    dataset: Texts,
+    scenario: Texts,
     docs: Vec<usize>,
     p: Vec<f64>,
+    seed: Option<u64>,
     seeds: Vec<u64>,
-    mode: Option<String>,
-    source: Option<String>,
-    question: Vec<String>,
+    mode: Texts,
+    source: Texts,
+    question: Texts,
     limit: Option<usize>,
     sample: Option<usize>,
-    models: Vec<String>,
+    model: Texts,
+    models: Texts,
     base_url: Option<String>,
     max_tokens: Option<u32>,
     temperature: Option<f64>,
@@ -35,22 +70,111 @@ pub(super) struct PlanFile {
     rpm: Option<u32>,
     tpm: Option<u32>,
     run: Option<String>,
+    only_failed: bool,
+    append: bool,
     reuse: bool,
     judge: Option<String>,
     judge_base_url: Option<String>,
 }
 
+/// A plan as it was read, for messages.
+struct Read<'a> {
+    path: &'a Path,
+    text: String,
+}
+
+impl Read<'_> {
+    /// The failure for a value, with its line.
+    fn wrong(&self, key: &str, why: impl Display) -> Failure {
+        let line = DeTable::parse(&self.text).ok().and_then(|table| {
+            let found = table
+                .get_ref()
+                .iter()
+                .find(|(name, _)| **name.get_ref() == *key);
+            found.map(|(name, _)| line_at(&self.text, name.span().start))
+        });
+        Failure::Usage(format!(
+            "{} line {}: {key}: {why}",
+            self.path.display(),
+            line.unwrap_or(1)
+        ))
+    }
+
+    /// Values of a list of names.
+    fn named<T: FromStr<Err = String>>(&self, key: &str, texts: &Texts) -> Result<Vec<T>, Failure> {
+        let read = |text: &String| {
+            text.to_ascii_lowercase()
+                .parse::<T>()
+                .map_err(|why| self.wrong(key, why))
+        };
+        texts.0.iter().map(read).collect()
+    }
+}
+
 /// Fills what the flags leave open from the plan file, if one is given.
 ///
 /// # Errors
-/// [`Failure::Usage`] for a file that can't be read, an unknown key or a value out of range, with its place.
+/// [`Failure::Usage`] for a file that can't be read, an unknown key or a value out of range, with its line.
 pub(super) fn fill(mut args: Args) -> Result<Args, Failure> {
     let Some(path) = args.plan.clone() else {
         return Ok(args);
     };
-    let file = read(&path)?;
-    let wrong =
-        |key: &str, why: String| Failure::Usage(format!("{}: {key}: {why}", path.display()));
+    let (read, file) = read(&path)?;
+    check(&read, &file)?;
+    let grid = &mut args.grid;
+    // A relative folder is meant from where the plan lies.
+    let beside = |folder: &String| path.parent().unwrap_or(Path::new("")).join(folder);
+    fill_list(
+        &mut grid.dataset,
+        file.dataset.0.iter().map(beside).collect::<Vec<PathBuf>>(),
+    );
+    fill_list(&mut grid.scenario, read.named("scenario", &file.scenario)?);
+    fill_list(&mut grid.docs, file.docs);
+    fill_list(&mut grid.p, file.p);
+    fill_list(&mut grid.mode, read.named("mode", &file.mode)?);
+    fill_list(&mut grid.source, read.named("source", &file.source)?);
+    // The flag of the seed has a default: the file counts where the flag says that.
+    if grid.seed == 0 && grid.seeds.is_empty() {
+        grid.seed = file.seed.unwrap_or(0);
+        grid.seeds = file.seeds;
+    }
+    if grid.limit.is_none() && grid.sample.is_none() {
+        fill_list(&mut grid.question, file.question.0);
+    }
+    if grid.question.is_empty() {
+        grid.limit = grid.limit.or(file.limit);
+        grid.sample = grid.sample.or(file.sample);
+    }
+    let chat = &mut args.chat;
+    let models = [file.model.0, file.models.0].concat();
+    if chat.model.is_none() && !models.is_empty() {
+        chat.model = Some(models.join(","));
+    }
+    chat.base_url = chat.base_url.take().or(file.base_url);
+    chat.max_tokens = chat.max_tokens.or(file.max_tokens);
+    chat.temperature = chat.temperature.or(file.temperature);
+    args.repeats = args.repeats.or(file.repeats);
+    args.concurrency = args.concurrency.or(file.concurrency);
+    args.rpm = args.rpm.or(file.rpm);
+    args.tpm = args.tpm.or(file.tpm);
+    if args.run.is_none()
+        && let Some(name) = file.run
+    {
+        args.run = Some(run_name(&name).map_err(|why| read.wrong("run", why))?);
+    }
+    args.only_failed |= file.only_failed;
+    args.append |= file.append;
+    args.reuse |= file.reuse;
+    args.judge = args.judge.take().or(file.judge);
+    if file.judge_base_url.is_some() && args.judge.is_none() {
+        return Err(read.wrong("judge_base_url", "there is no judge beside it"));
+    }
+    args.judge_base_url = args.judge_base_url.take().or(file.judge_base_url);
+    Ok(args)
+}
+
+/// Checks what a flag's own reader would check.
+fn check(read: &Read<'_>, file: &PlanFile) -> Result<(), Failure> {
     for (key, range, value) in [
         ("limit", 1..=u64::MAX, file.limit.map(|n| n as u64)),
         ("sample", 1..=u64::MAX, file.sample.map(|n| n as u64)),
@@ -65,72 +189,45 @@ pub(super) fn fill(mut args: Args) -> Result<Args, Failure> {
                 u64::MAX => "up".to_owned(),
                 end => format!("to {end}"),
             };
-            return Err(wrong(
-                key,
-                format!(
-                    "{value} is not a whole number from {} {upper}",
-                    range.start()
-                ),
-            ));
+            let start = range.start();
+            let why = format!("{value} is not a whole number from {start} {upper}");
+            return Err(read.wrong(key, why));
         }
     }
-    if let Some(value) = file.temperature
-        && !(0.0..=crate::config::HOTTEST).contains(&value)
-    {
-        let why = format!(
-            "{value} is not a number from 0 to {}",
-            crate::config::HOTTEST
-        );
-        return Err(wrong("temperature", why));
+    if let Some(value) = file.p.iter().find(|p| !(0.0..=100.0).contains(*p)) {
+        return Err(read.wrong("p", format!("{value} is not a number from 0 to 100")));
     }
-    let (grid, chat) = (&mut args.grid, &mut args.chat);
-    // A relative folder is meant from where the plan lies.
-    let beside = |folder: PathBuf| path.parent().unwrap_or(Path::new("")).join(folder);
-    grid.dataset = grid.dataset.take().or_else(|| file.dataset.map(beside));
-    fill_list(&mut grid.scenario, file.scenario);
-    fill_list(&mut grid.docs, file.docs);
-    fill_list(&mut grid.p, file.p);
-    fill_list(&mut grid.seeds, file.seeds);
-    if !file.question.is_empty() && (file.limit.is_some() || file.sample.is_some()) {
+    if let Some(value) = file.docs.iter().find(|docs| **docs > MAX_DOCS) {
+        let why = format!("{value} is not a whole number from 0 to {MAX_DOCS}");
+        return Err(read.wrong("docs", why));
+    }
+    let hottest = crate::config::HOTTEST;
+    if let Some(value) = file.temperature.filter(|t| !(0.0..=hottest).contains(t)) {
+        let why = format!("{value} is not a number from 0 to {hottest}");
+        return Err(read.wrong("temperature", why));
+    }
+    if !file.question.0.is_empty() && (file.limit.is_some() || file.sample.is_some()) {
         let why = "these name the questions, so there can be no limit and no sample beside them";
-        return Err(wrong("question", why.to_owned()));
+        return Err(read.wrong("question", why));
     }
-    if grid.limit.is_none() && grid.sample.is_none() {
-        fill_list(&mut grid.question, file.question);
+    for (one, many, both) in [
+        (
+            "seed",
+            "seeds",
+            file.seed.is_some() && !file.seeds.is_empty(),
+        ),
+        (
+            "model",
+            "models",
+            !file.model.0.is_empty() && !file.models.0.is_empty(),
+        ),
+    ] {
+        if both {
+            let why = format!("\"{many}\" says the same; leave one of the two out");
+            return Err(read.wrong(one, why));
+        }
     }
-    if grid.question.is_empty() {
-        grid.limit = grid.limit.or(file.limit);
-        grid.sample = grid.sample.or(file.sample);
-    }
-    // The flags of these two have defaults: the file counts where the flag says the default.
-    if let Some(name) = file.mode.filter(|_| grid.draw.mode == Mode::default()) {
-        grid.draw.mode = Mode::from_str(&name).map_err(|why| wrong("mode", why))?;
-    }
-    if let Some(name) = file
-        .source
-        .filter(|_| grid.draw.source == SourceFilter::default())
-    {
-        grid.draw.source = SourceFilter::from_str(&name).map_err(|why| wrong("source", why))?;
-    }
-    if chat.model.is_none() && !file.models.is_empty() {
-        chat.model = Some(file.models.join(","));
-    }
-    chat.base_url = chat.base_url.take().or(file.base_url);
-    chat.max_tokens = chat.max_tokens.or(file.max_tokens);
-    chat.temperature = chat.temperature.or(file.temperature);
-    args.repeats = args.repeats.or(file.repeats);
-    args.concurrency = args.concurrency.or(file.concurrency);
-    args.rpm = args.rpm.or(file.rpm);
-    args.tpm = args.tpm.or(file.tpm);
-    if args.run.is_none()
-        && let Some(name) = file.run
-    {
-        args.run = Some(run_name(&name).map_err(|why| wrong("run", why))?);
-    }
-    args.reuse |= file.reuse;
-    args.judge = args.judge.take().or(file.judge);
-    args.judge_base_url = args.judge_base_url.take().or(file.judge_base_url);
-    Ok(args)
+    Ok(())
 }
 
 fn fill_list<T>(flag: &mut Vec<T>, file: Vec<T>) {
@@ -139,16 +236,13 @@ fn fill_list<T>(flag: &mut Vec<T>, file: Vec<T>) {
     }
 }
 
-fn read(path: &Path) -> Result<PlanFile, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::Usage(format!(
-            "the plan {} can't be read: {error}",
-            path.display()
-        ))
-    })?;
-    toml::from_str(&text).map_err(|error| {
+fn read(path: &Path) -> Result<(Read<'_>, PlanFile), Failure> {
+    let text = small_text(path, LARGEST_PLAN)
+        .map_err(|error| Failure::Usage(format!("the plan {error}")))?;
+    let file = toml::from_str(&text).map_err(|error| {
         let line = error.span().map_or(1, |span| line_at(&text, span.start));
         let message = plain(error.message()).replace('\n', " ");
         Failure::Usage(format!("{} line {line}: {message}", path.display()))
-    })
+    })?;
+    Ok((Read { path, text }, file))
 }

@@ -10,9 +10,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::common::note;
 use crate::cli::progress;
-use crate::config::ModelConfig;
+use crate::cli::sweep::prepare::Prices;
+use crate::domain::cost::spent;
 use crate::domain::pace::{Rate, duration, per_time};
-use crate::engine::sweep::Progress;
+use crate::engine::sweep::{Progress, Waiting};
 use crate::model::FailureKind;
 
 /// Time between two lines where standard error is no terminal.
@@ -21,19 +22,24 @@ const BETWEEN_LINES: Duration = Duration::from_secs(15);
 /// The same where nothing has ended in the meantime.
 const BETWEEN_EQUAL_LINES: Duration = Duration::from_secs(120);
 
+/// A pause that is said on a line of its own.
+const WORTH_SAYING: Duration = Duration::from_secs(5);
+
 /// Shows progress.
 pub(super) struct Screen {
     bar: Option<ProgressBar>,
     rate: Rate,
-    prices: (Option<f64>, Option<f64>),
+    prices: Prices,
     last_line: Instant,
+    /// Whether it was said that everything waits.
+    said_waiting: bool,
     /// Instances finished at the last line.
     last_finished: usize,
 }
 
 impl Screen {
-    /// Dollars per million tokens come from `model`, if they are known.
-    pub(super) fn new(model: Option<&ModelConfig>) -> Screen {
+    /// `prices` are dollars per million tokens.
+    pub(super) fn new(prices: Prices) -> Screen {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(None, progress::target());
             let style = ProgressStyle::with_template("{bar:20} {pos}/{len} {wide_msg}")
@@ -44,11 +50,9 @@ impl Screen {
         Screen {
             bar,
             rate: Rate::default(),
-            prices: (
-                model.and_then(|model| model.price_in),
-                model.and_then(|model| model.price_out),
-            ),
+            prices,
             last_line: Instant::now(),
+            said_waiting: false,
             last_finished: 0,
         }
     }
@@ -59,15 +63,22 @@ impl Screen {
         if let Some(bar) = &self.bar {
             bar.set_length(progress.total as u64);
             bar.set_position(progress.finished as u64);
-            bar.set_message(self.words(progress));
+            bar.set_message(self.words(progress, false));
             return;
         }
+        // A pause is said when it begins, so that nobody takes it for a standstill.
+        let pauses = |waiting: &Waiting| waiting.left >= WORTH_SAYING;
+        let waits = progress.waiting.as_ref().is_some_and(pauses);
+        if waits && !self.said_waiting {
+            self.line(progress, false);
+        }
+        self.said_waiting = waits || (self.said_waiting && progress.waiting.is_some());
         let wait = match progress.finished == self.last_finished {
             true => BETWEEN_EQUAL_LINES,
             false => BETWEEN_LINES,
         };
         if self.last_line.elapsed() >= wait {
-            self.line(progress);
+            self.line(progress, false);
         }
     }
 
@@ -77,25 +88,25 @@ impl Screen {
             bar.finish_and_clear();
         }
         if progress.total > 0 {
-            self.line(progress);
+            self.line(progress, true);
         }
     }
 
-    fn line(&mut self, progress: &Progress) {
+    fn line(&mut self, progress: &Progress, ended: bool) {
         self.last_line = Instant::now();
         self.last_finished = progress.finished;
         note(&format!(
             "{} of {}, {}",
             progress.finished,
             progress.total,
-            self.words(progress)
+            self.words(progress, ended)
         ));
     }
 
-    fn words(&self, progress: &Progress) -> String {
+    fn words(&self, progress: &Progress, ended: bool) -> String {
         let left = progress.total - progress.finished;
         let mut out = String::new();
-        if left == 0 || progress.in_flight == 0 {
+        if ended || left == 0 {
             let _ = write!(out, "{} altogether", duration(progress.elapsed));
         } else if let Some(rate) = self.rate.per_second() {
             let time = Duration::try_from_secs_f64(left as f64 / rate).unwrap_or(Duration::MAX);
@@ -109,6 +120,9 @@ impl Screen {
             );
         } else {
             let _ = write!(out, "{} under way", progress.in_flight);
+        }
+        if let Some(waiting) = progress.waiting.as_ref().filter(|_| !ended) {
+            let _ = write!(out, "; {}", waiting.words());
         }
         if !progress.failures.is_empty() {
             let _ = write!(out, "; failed: {}", kinds(&progress.failures));
@@ -124,15 +138,17 @@ impl Screen {
             "; tokens: {} in, {} out",
             progress.prompt_tokens, progress.completion_tokens
         );
-        if let Some(cost) = cost(self.prices, progress) {
-            let _ = write!(out, ", ${cost:.2}");
+        let tokens = progress.prompt_tokens + progress.completion_tokens;
+        let cost = cost(self.prices, progress);
+        if let Some(cost) = spent(cost, tokens, progress.unmeasured) {
+            let _ = write!(out, ", {cost}");
         }
         out
     }
 }
 
-/// Dollars so far; `None` where a price is not known.
-fn cost((price_in, price_out): (Option<f64>, Option<f64>), progress: &Progress) -> Option<f64> {
+/// Dollars so far for the tokens that were reported; `None` where a price is not known.
+pub(super) fn cost((price_in, price_out): Prices, progress: &Progress) -> Option<f64> {
     let dollars =
         progress.prompt_tokens as f64 * price_in? + progress.completion_tokens as f64 * price_out?;
     Some(dollars / 1e6)
@@ -159,11 +175,7 @@ mod tests {
 
     #[test]
     fn words_name_what_matters() {
-        let screen = Screen::new(Some(&ModelConfig {
-            price_in: Some(2.0),
-            price_out: Some(8.0),
-            ..ModelConfig::default()
-        }));
+        let screen = Screen::new((Some(2.0), Some(8.0)));
         let progress = Progress {
             total: 10,
             finished: 4,
@@ -175,8 +187,32 @@ mod tests {
             ..Progress::default()
         };
         assert_eq!(
-            screen.words(&progress),
+            screen.words(&progress, false),
             "2 under way; failed: 1 rate limited; tried again: 3 server; tokens: 1000000 in, 500000 out, $6.00"
+        );
+        let waiting = Progress {
+            in_flight: 0,
+            waiting: Some(Waiting {
+                calls: 0,
+                left: Duration::from_secs(90),
+                kind: None,
+            }),
+            unmeasured: 1,
+            ..progress
+        };
+        let words = screen.words(&waiting, false);
+        assert!(
+            words.starts_with("0 under way; waiting for the limit per minute: the next call starts in 1 min 30 s, at "),
+            "{words}"
+        );
+        assert!(
+            words.ends_with("at least $6.00, since the server reported no tokens of 1 reply"),
+            "{words}"
+        );
+        let ended = screen.words(&waiting, true);
+        assert!(
+            ended.starts_with("0 s altogether") && !ended.contains("waiting"),
+            "{ended}"
         );
     }
 }

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::data::dataset::files::Content;
 use crate::domain::context::{NoisePool, Pools};
-use crate::domain::passage::{Counterfactual, Document, SubQuestion};
+use crate::domain::passage::{Counterfactual, Document, Source, SubQuestion};
 use crate::domain::question::Question;
 use crate::domain::text::{count, hex};
 
@@ -183,6 +183,17 @@ impl Dataset {
                 .map_or(&[], Vec::as_slice),
             noise: &self.noise,
         }
+    }
+
+    /// Whether some signal documents were retrieved offline and some online.
+    pub fn has_both_sources(&self) -> bool {
+        let holds = |source: Source| {
+            self.noise
+                .questions()
+                .flat_map(|question_id| self.noise.signal(question_id))
+                .any(|document| document.source == Some(source))
+        };
+        holds(Source::Offline) && holds(Source::Online)
     }
 
     /// Every signal document once (by id), with the ids of the questions it is signal for, in file order:

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::data::import::ImportError;
+use crate::source::{LARGEST_PLAN, small_text};
 
 /// Which field of a row is what. A field may be named by a path such as `doc.question` or `choices.0`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -241,12 +242,8 @@ impl Mapping {
     /// [`ImportError::Failed`] where it can't be read, [`ImportError::Usage`] where it says something that is not
     /// known, with the place.
     pub fn read(path: &Path) -> Result<Mapping, ImportError> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            ImportError::Failed(format!(
-                "the mapping {} can't be read: {error}",
-                path.display()
-            ))
-        })?;
+        let text = small_text(path, LARGEST_PLAN)
+            .map_err(|error| ImportError::Failed(format!("the mapping {error}")))?;
         let mapping: Mapping = toml::from_str(&text).map_err(|error| {
             let why = error.message().replace('\n', " ");
             let line = error.span().map_or(1, |span| {

@@ -201,11 +201,11 @@ impl Store {
         )
     }
 
-    /// Whether the store holds this very record already, whatever its row id.
+    /// The row id of this very record, where the store holds it already.
     ///
     /// # Errors
     /// [`StoreError`] when the database can't be read.
-    pub fn holds(&self, record: &ReplyRecord) -> Result<bool, StoreError> {
+    pub fn holds(&self, record: &ReplyRecord) -> Result<Option<i64>, StoreError> {
         let alike = self.select(
             "WHERE dataset_fingerprint = ?1 AND question_id = ?2 AND run = ?3 AND created_at = ?4",
             params![
@@ -215,12 +215,14 @@ impl Store {
                 record.created_at
             ],
         )?;
-        Ok(alike.into_iter().any(|held| {
-            held == ReplyRecord {
-                id: held.id,
-                ..record.clone()
-            }
-        }))
+        let same = |held: &ReplyRecord| {
+            *held
+                == ReplyRecord {
+                    id: held.id,
+                    ..record.clone()
+                }
+        };
+        Ok(alike.into_iter().find(same).map(|held| held.id))
     }
 
     fn read_rows<T>(

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
 use serde_json::Value;
 
 use crate::data::store::{RECORD_VERSION, ReplyRecord, Store, StoreError, json, outcome};
@@ -224,11 +224,21 @@ impl Store {
     fn write_group(&self, connection: &mut Connection, rows: Vec<(Row, Ticket)>) {
         if rows.len() > 1 {
             let together = rows.iter().map(|(row, _)| row);
-            if let Ok(ids) = write_together(connection, together) {
-                for ((_, ticket), id) in rows.iter().zip(ids) {
-                    *open(ticket) = Some(Ok(id));
+            match write_together(connection, together) {
+                Ok(ids) => {
+                    for ((_, ticket), id) in rows.iter().zip(ids) {
+                        *open(ticket) = Some(Ok(id));
+                    }
+                    return;
                 }
-                return;
+                // Each of its own would wait as long again, and as vainly.
+                Err(error) if is_locked(&error) => {
+                    for (_, ticket) in &rows {
+                        *open(ticket) = Some(Err(self.describe(&error)));
+                    }
+                    return;
+                }
+                Err(_) => {}
             }
         }
         for (row, ticket) in &rows {
@@ -238,6 +248,14 @@ impl Store {
             *open(ticket) = Some(result);
         }
     }
+}
+
+/// Whether another program holds the store.
+fn is_locked(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    )
 }
 
 fn open(ticket: &Ticket) -> std::sync::MutexGuard<'_, Option<Result<i64, StoreError>>> {

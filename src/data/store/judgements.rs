@@ -1,14 +1,16 @@
 //! What judge models said about the sub-answers of stored replies.
 
-use rusqlite::{Row, params};
+use rusqlite::{Connection, Row, params};
+use serde::{Deserialize, Serialize};
 
 use super::{Store, StoreError, json, parse};
 
 /// One judgement of a sub-answer. It holds for the answer that was judged: where reading a reply again
 /// gives another answer, it no longer applies.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JudgementRecord {
-    /// Row id of the reply.
+    /// Row id of the reply; exports leave it out, since a record gets a new one where it is imported.
+    #[serde(skip)]
     pub reply: i64,
     /// Position of the sub-question, from 0.
     pub sub: usize,
@@ -32,23 +34,24 @@ impl Store {
     /// # Errors
     /// [`StoreError`], for example where no reply has this row id.
     pub fn insert_judgement(&self, judgement: &JudgementRecord) -> Result<(), StoreError> {
-        let insert = || -> rusqlite::Result<usize> {
-            self.lock().execute(
-                "INSERT INTO judgements (reply, sub, judge, given, raw, score, failure, created_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-                params![
-                    judgement.reply,
-                    i64::try_from(judgement.sub).unwrap_or(i64::MAX),
-                    judgement.judge,
-                    judgement.given,
-                    judgement.raw,
-                    judgement.score,
-                    json(&judgement.failure)?,
-                    judgement.created_at,
-                ],
-            )
+        write(judgement, judgement.reply, &self.lock()).map_err(|error| self.describe(&error))
+    }
+
+    /// All judgements of a reply, oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database can't be read.
+    pub fn judgements_of_reply(&self, reply: i64) -> Result<Vec<JudgementRecord>, StoreError> {
+        let read = || -> rusqlite::Result<Vec<JudgementRecord>> {
+            let connection = self.lock();
+            let mut statement = connection.prepare_cached(
+                "SELECT reply, sub, judge, given, raw, score, failure, created_at
+                 FROM judgements WHERE reply = ?1 ORDER BY id",
+            )?;
+            let rows = statement.query_map(params![reply], read_judgement)?;
+            rows.collect()
         };
-        insert().map(|_| ()).map_err(|error| self.describe(&error))
+        read().map_err(|error| self.describe(&error))
     }
 
     /// All judgements of a run's replies by one judge, oldest first: of several about the same sub-question
@@ -91,6 +94,30 @@ impl Store {
         };
         read().map_err(|error| self.describe(&error))
     }
+}
+
+/// Writes a judgement of the reply with this row id within the caller's transaction.
+pub(super) fn write(
+    judgement: &JudgementRecord,
+    reply: i64,
+    connection: &Connection,
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO judgements (reply, sub, judge, given, raw, score, failure, created_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        )?
+        .execute(params![
+            reply,
+            i64::try_from(judgement.sub).unwrap_or(i64::MAX),
+            judgement.judge,
+            judgement.given,
+            judgement.raw,
+            judgement.score,
+            json(&judgement.failure)?,
+            judgement.created_at,
+        ])
+        .map(drop)
 }
 
 fn read_judgement(row: &Row<'_>) -> rusqlite::Result<JudgementRecord> {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::data::locked::{LockFault, open_locked};
+use crate::data::locked::{LockFault, open_locked, open_shared};
 use crate::data::store::StoreError;
 use crate::domain::text::{hex, short};
 
@@ -32,6 +32,22 @@ impl RunLock {
     /// # Errors
     /// [`StoreError`] where another process holds it, or the file can't be made or locked.
     pub fn take(store: &Path, run: &str) -> Result<RunLock, StoreError> {
+        RunLock::lock(store, run, open_locked)
+    }
+
+    /// Takes the lock of a run together with others that add single replies to it; a sweep holds it alone.
+    ///
+    /// # Errors
+    /// As [`RunLock::take`].
+    pub fn share(store: &Path, run: &str) -> Result<RunLock, StoreError> {
+        RunLock::lock(store, run, open_shared)
+    }
+
+    fn lock(
+        store: &Path,
+        run: &str,
+        open: fn(&Path) -> Result<File, LockFault>,
+    ) -> Result<RunLock, StoreError> {
         let path = file_of(store, run);
         let failed = |error: std::io::Error| {
             StoreError(format!(
@@ -43,7 +59,7 @@ impl RunLock {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
-        match open_locked(&path) {
+        match open(&path) {
             Ok(file) => Ok(RunLock { file, path }),
             Err(LockFault::Held) => Err(StoreError(format!(
                 "the run \"{run}\" is in use by another process; wait for its end, or name another run with --run",
@@ -65,6 +81,26 @@ impl RunLock {
             .map_err(|error| {
                 StoreError(format!("{} can't be written: {error}", self.path.display()))
             })
+    }
+
+    /// Adds the entries that the logbook does not hold yet; gives how many.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the file can't be read or written.
+    pub fn log_missing(
+        &mut self,
+        store: &Path,
+        run: &str,
+        entries: &[Value],
+    ) -> Result<usize, StoreError> {
+        let known = logbook(store, run)?;
+        let missing = entries.iter().filter(|entry| !known.contains(entry));
+        let mut added = 0;
+        for entry in missing {
+            self.log(entry)?;
+            added += 1;
+        }
+        Ok(added)
     }
 
     /// Empties the logbook of a run that is removed. The file stays, see [`RunLock::take`].
@@ -131,7 +167,12 @@ mod tests {
         assert!(refused.contains("\"a/b\" is in use"), "{refused}");
         // The same letters in the file name, but another run.
         let _other = RunLock::take(&store, "a_b").unwrap();
+        assert!(RunLock::share(&store, "a/b").is_err());
         drop(held);
+        let one = RunLock::share(&store, "a/b").unwrap();
+        let other = RunLock::share(&store, "a/b").unwrap();
+        assert!(RunLock::take(&store, "a/b").is_err());
+        drop((one, other));
         RunLock::take(&store, "a/b").unwrap();
     }
 

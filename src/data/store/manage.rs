@@ -3,6 +3,7 @@
 use rusqlite::{TransactionBehavior, params};
 
 use crate::data::store::group::{Row, write_together};
+use crate::data::store::judgements::{self, JudgementRecord};
 use crate::data::store::{ReplyRecord, Store, StoreError};
 
 impl Store {
@@ -21,6 +22,53 @@ impl Store {
         let runs = transaction.execute("DELETE FROM runs WHERE name = ?1", params![run])?;
         transaction.commit()?;
         Ok((runs > 0).then_some(records))
+    }
+
+    /// Writes records with their judgements at once, all or none; a record that is there already (with its row id) only
+    /// gets the judgements that it lacks. Gives the number of judgements written.
+    ///
+    /// # Errors
+    /// [`StoreError`], for example when the disk is full.
+    pub fn take_in(
+        &self,
+        records: &[(ReplyRecord, Option<i64>, Vec<JudgementRecord>)],
+    ) -> Result<usize, StoreError> {
+        let mut missing = Vec::with_capacity(records.len());
+        for (_, held, judgements) in records {
+            let known = match held {
+                Some(id) if !judgements.is_empty() => self.judgements_of_reply(*id)?,
+                _ => Vec::new(),
+            };
+            let is_new = |one: &&JudgementRecord| {
+                let same = |known: &JudgementRecord| {
+                    JudgementRecord {
+                        reply: one.reply,
+                        ..known.clone()
+                    } == **one
+                };
+                !known.iter().any(same)
+            };
+            missing.push(judgements.iter().filter(is_new).collect::<Vec<_>>());
+        }
+        let write = || -> rusqlite::Result<usize> {
+            let mut connection = self.lock();
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let mut written = 0;
+            for ((record, held, _), judgements) in records.iter().zip(&missing) {
+                let id = match held {
+                    Some(id) => *id,
+                    None => Row::of(record)?.write(&transaction)?,
+                };
+                for judgement in judgements {
+                    judgements::write(judgement, id, &transaction)?;
+                    written += 1;
+                }
+            }
+            transaction.commit()?;
+            Ok(written)
+        };
+        write().map_err(|error| self.describe(&error))
     }
 
     /// Writes many records at once, all or none. Their row ids are made anew.

@@ -1,7 +1,7 @@
 //! The run store: every reply with its context, prompt, settings, timing and scores (SQLite, WAL).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -37,6 +37,7 @@ mod requests;
 pub(in crate::data) mod schema;
 #[cfg(test)]
 pub(in crate::data) mod tests;
+mod unsaved;
 
 pub use briefs::{Brief, Which};
 pub use contents::{EntryScores, RunEntry, RunGroup};
@@ -44,6 +45,7 @@ pub use judgements::JudgementRecord;
 pub use lock::{RunLock, logbook};
 pub use observations::settings;
 pub use pages::{Page, Rewritten};
+pub use unsaved::Unsaved;
 
 /// The store's file in the data folder.
 pub const FILE_NAME: &str = "runs.sqlite";
@@ -144,6 +146,7 @@ pub struct Store {
     path: Arc<Path>,
     connection: Arc<Mutex<Connection>>,
     group: Arc<group::Group>,
+    aside: Arc<unsaved::Aside>,
     /// The copy that is read where the file itself can't be; it goes with the last that reads it, after the connection.
     _copy: Option<Arc<TempDir>>,
 }
@@ -215,6 +218,7 @@ impl Store {
             path: Arc::from(path),
             connection: Arc::new(Mutex::new(connection)),
             group: Arc::default(),
+            aside: Arc::default(),
             _copy: copy.map(Arc::new),
         }
     }
@@ -382,49 +386,6 @@ fn outcome(record: &ReplyRecord) -> String {
     }
 }
 
-/// Writes a record that the store did not take as JSON into `unsaved-….json` beside the store, or into the
-/// folder for temporary files where that fails too, and gives the file.
-///
-/// # Errors
-/// [`StoreError`] where neither folder takes it.
-pub fn save_beside(store: &Path, record: &ReplyRecord) -> Result<PathBuf, StoreError> {
-    #[derive(Serialize)]
-    struct Unsaved<'a> {
-        version: u32,
-        #[serde(flatten)]
-        record: &'a ReplyRecord,
-    }
-    let unsaved = Unsaved {
-        version: RECORD_VERSION,
-        record,
-    };
-    let text = serde_json::to_vec_pretty(&unsaved)
-        .map_err(|error| StoreError(format!("the record can't be written as JSON: {error}")))?;
-    let folder = store.parent().unwrap_or(Path::new("."));
-    write_new(folder, &text)
-        .or_else(|_| write_new(&std::env::temp_dir(), &text))
-        .map_err(|error| {
-            StoreError(format!(
-                "the reply can be saved neither in {} nor in the folder for temporary files: {}",
-                folder.display(),
-                output::reason(&error)
-            ))
-        })
-}
-
-/// Writes a new file under a name that no other has.
-fn write_new(folder: &Path, bytes: &[u8]) -> std::io::Result<PathBuf> {
-    use std::io::Write;
-    let mut file = tempfile::Builder::new()
-        .prefix("unsaved-")
-        .suffix(".json")
-        .tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    let (_, path) = file.keep().map_err(|error| error.error)?;
-    Ok(path)
-}
-
 fn prepare(connection: &mut Connection, busy: Duration) -> Result<(), SchemaFault> {
     connection.busy_timeout(busy)?;
     // Else dropping a table that a migration replaces would drop what refers to it too.
@@ -448,6 +409,10 @@ fn refused(path: &Path, fault: SchemaFault) -> StoreError {
         )),
         SchemaFault::Foreign => StoreError(format!(
             "{} is a database of another program, not a run store; name another file or data folder",
+            path.display()
+        )),
+        SchemaFault::NoVersion => StoreError(format!(
+            "the run store {} has lost its version (user_version is 0 although it has tables), so it can't be read safely; bring it back from a copy, or use another data folder",
             path.display()
         )),
     }

@@ -66,6 +66,8 @@ pub(in crate::data) enum SchemaFault {
     Newer(i64),
     /// A database of some other program.
     Foreign,
+    /// It is marked as ours and has tables, but no version.
+    NoVersion,
 }
 
 impl From<rusqlite::Error> for SchemaFault {
@@ -130,6 +132,9 @@ pub(in crate::data) fn standing(
     let is_new = found == 0 && tables == 0;
     if found < 0 || !(is_new || application(connection)? == id) {
         return Err(SchemaFault::Foreign);
+    }
+    if found == 0 && !is_new {
+        return Err(SchemaFault::NoVersion);
     }
     match found.cmp(&newest(migrations)) {
         Ordering::Less => Ok(Standing::Older),

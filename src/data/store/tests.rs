@@ -328,7 +328,8 @@ fn several_threads_and_connections_write_side_by_side() {
 #[test]
 fn what_the_store_does_not_take_goes_beside_it() {
     let dir = folder();
-    let file = save_beside(&dir.path().join("runs.sqlite"), &record("r", "q")).unwrap();
+    let store = Store::open(&dir.path().join("runs.sqlite")).unwrap();
+    let file = store.save_beside(&record("r", "q"), "full").unwrap();
     assert_eq!(file.parent(), Some(dir.path()));
     let text = std::fs::read_to_string(&file).unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -336,7 +337,10 @@ fn what_the_store_does_not_take_goes_beside_it() {
     let back: ReplyRecord = serde_json::from_str(&text).unwrap();
     assert_eq!(back, record("r", "q"));
 
-    let elsewhere = save_beside(&dir.path().join("gone/s"), &record("r", "q")).unwrap();
+    let gone = dir.path().join("gone");
+    let store = Store::open(&gone.join("s")).unwrap();
+    std::fs::remove_dir_all(&gone).unwrap();
+    let elsewhere = store.save_beside(&record("r", "q"), "gone").unwrap();
     assert!(elsewhere.exists());
     std::fs::remove_file(elsewhere).unwrap();
 }
@@ -585,4 +589,18 @@ fn a_reply_is_found_by_its_request_and_a_failure_is_not() {
     asked("failed again", None);
     assert!(store.has_reply_to("k").unwrap() && !store.has_reply_to("other").unwrap());
     assert_eq!(store.reply_to("k").unwrap().unwrap().run, "newest");
+}
+
+#[test]
+fn a_store_that_lost_its_version_is_refused_in_one_sentence() {
+    let dir = folder();
+    let path = dir.path().join("s");
+    let store = Store::open(&path).unwrap();
+    store.lock().pragma_update(None, "user_version", 0).unwrap();
+    drop(store);
+    for opened in [Store::open(&path), Store::open_for_reading(&path)] {
+        let said = opened.unwrap_err().0;
+        assert!(said.contains("user_version is 0"), "{said}");
+        assert_eq!(said.lines().count(), 1);
+    }
 }

@@ -91,18 +91,32 @@ pub struct Superseded {
 }
 
 /// A cell of the grid: a condition without its seed. Runs with several seeds repeat a question.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cell {
     /// Which test.
     pub scenario: Scenario,
     /// Documents asked for.
     pub docs: usize,
-    /// Per cent asked for; 0 in standard, which ignores it.
+    /// Per cent asked for; 0 in standard, which ignores it and is written with null.
     pub p: f64,
     /// Nested or independent draws.
     pub mode: Mode,
     /// Which documents were allowed.
     pub source: SourceFilter,
+}
+
+impl Serialize for Cell {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct as _;
+        let mut fields = serializer.serialize_struct("Cell", 5)?;
+        fields.serialize_field("scenario", &self.scenario)?;
+        fields.serialize_field("docs", &self.docs)?;
+        let p = (self.scenario != Scenario::Standard).then_some(self.p);
+        fields.serialize_field("p", &p)?;
+        fields.serialize_field("mode", &self.mode)?;
+        fields.serialize_field("source", &self.source)?;
+        fields.end()
+    }
 }
 
 impl Cell {

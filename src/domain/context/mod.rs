@@ -240,6 +240,44 @@ pub struct Pools<'a> {
     pub noise: &'a NoisePool,
 }
 
+/// Writes a condition as plans and figures show it: standard, which ignores p, has none (null). To be named by
+/// `serialize_with`; stored records keep what was asked for.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn serialize_shown<S: serde::Serializer>(
+    condition: &Condition,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Shown {
+        scenario: Scenario,
+        docs: usize,
+        p: Option<f64>,
+        seed: u64,
+        mode: Mode,
+        source: SourceFilter,
+    }
+    let Condition {
+        scenario,
+        docs,
+        p,
+        seed,
+        mode,
+        source,
+    } = *condition;
+    let p = (scenario != Scenario::Standard).then_some(p);
+    Shown {
+        scenario,
+        docs,
+        p,
+        seed,
+        mode,
+        source,
+    }
+    .serialize(serializer)
+}
+
 /// A document as it stands in a context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextDocument {

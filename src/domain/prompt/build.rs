@@ -1,11 +1,13 @@
 //! Prompts with which a benchmark is made.
 
+use std::collections::BTreeMap;
+
 use minijinja::{Value, context};
 use sha2::{Digest, Sha256};
 
 use super::{BUILT_IN, Prompt, PromptError, Templates, delimiter};
 use crate::domain::question::Question;
-use crate::domain::text::{collapse, shortened};
+use crate::domain::text::{collapse, hex, shortened};
 
 /// What the templates of `build` may name.
 pub(super) const VARIABLES: &str = "tag, problem, previous, and what they are about: question, options, letters, count, \
@@ -263,19 +265,24 @@ impl Templates {
             if !name.starts_with(PREFIX) && name != "question.j2" {
                 continue;
             }
-            let template = self.environment.get_template(name);
             hash.update(name.as_bytes());
-            hash.update(
-                template
-                    .as_ref()
-                    .map_or("", |template| template.source())
-                    .as_bytes(),
-            );
+            hash.update(self.source_of(name).as_bytes());
         }
-        hash.finalize()
+        hex(&hash.finalize())
+    }
+
+    /// SHA-256 of every template that a sweep and its judge may use, the user's or ours, by name.
+    pub fn fingerprints(&self) -> BTreeMap<&'static str, String> {
+        BUILT_IN
             .iter()
-            .map(|byte| format!("{byte:02x}"))
+            .filter(|(name, _)| !name.starts_with(PREFIX))
+            .map(|(name, _)| (*name, hex(&Sha256::digest(self.source_of(name)))))
             .collect()
+    }
+
+    fn source_of(&self, name: &str) -> String {
+        let template = self.environment.get_template(name);
+        template.map_or_else(|_| String::new(), |template| template.source().to_owned())
     }
 
     /// Tries every template of `build` out, with feedback and without.

@@ -222,6 +222,22 @@ fn templates_are_overridden_one_by_one() {
 }
 
 #[test]
+fn fingerprints_tell_templates_apart() {
+    let built_in = Templates::default().fingerprints();
+    let own = overridden("standard.user.j2", "Q: {{ question }}")
+        .unwrap()
+        .fingerprints();
+    let different: Vec<&&str> = built_in
+        .iter()
+        .filter(|(name, hash)| own.get(*name) != Some(hash))
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(different, [&"standard.user.j2"]);
+    assert!(built_in.contains_key("judge.j2") && !built_in.contains_key("build.topics.j2"));
+    assert!(built_in.values().all(|hash| hash.len() == 64));
+}
+
+#[test]
 fn a_broken_template_gives_file_line_and_reason() {
     let error = |name: &str, text: &str| overridden(name, text).unwrap_err().to_string();
     insta::assert_snapshot!([

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::data::store::{ReplyRecord, Store, StoreError, save_beside};
+use crate::data::store::{ReplyRecord, Store, StoreError};
 use crate::domain::answer::{Ending, parse};
 use crate::domain::score::score;
 use crate::domain::text::hex;
@@ -81,7 +81,7 @@ pub(in crate::engine) fn keep(
             record.id = id;
             Ok(record)
         }
-        Err(StoreError(why)) => Err(match save_beside(store.path(), &record) {
+        Err(StoreError(why)) => Err(match store.save_beside(&record, &why) {
             Ok(file) => format!(
                 "the reply could not be stored, but is kept in {}: {why}",
                 file.display()

@@ -83,6 +83,7 @@ fn reply(text: &str, ending: Ending) -> Reply {
         option_probabilities: None,
         reported_model: None,
         attempts: 1,
+        broke_off: None,
     }
 }
 
@@ -345,4 +346,5 @@ async fn text_is_not_lost_when_storing_fails() {
     assert!(why.contains(&file.display().to_string()), "{why}");
     let saved: ReplyRecord = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     assert_eq!(saved.raw, "precious");
+    assert_eq!(place.store.unsaved().unwrap().replies, 1);
 }

@@ -53,6 +53,8 @@ pub struct BatchRead {
     pub already_there: usize,
     /// Answers whose id is none of this sweep.
     pub unknown: usize,
+    /// Lines in all.
+    pub lines: usize,
     /// Lines that can't be read: one sentence each, the first few.
     pub problems: Vec<String>,
     /// All of them.
@@ -191,15 +193,23 @@ pub fn read(
     let mut found = BatchRead::default();
     for path in files {
         let unreadable = |error| format!("{} can't be read: {error}", path.display());
+        source::refuse_special(path).map_err(unreadable)?;
         let mut lines = Lines::new(source::open(path).map_err(unreadable)?.0);
         while let Some((number, line)) = lines.next_line().map_err(unreadable)? {
-            let answer: Value = match parsed(line) {
+            found.lines += 1;
+            let answer: Value = match parsed(line).and_then(as_answer) {
                 Ok(answer) => answer,
                 Err(why) => {
                     found.problem(format!("{} line {number}: {why}", path.display()));
                     continue;
                 }
             };
+            if is_request(&answer) {
+                return Err(format!(
+                    "{} line {number} is a request, not an answer to one: the file is one that --batch-out writes; name the output and error files that the provider made from it",
+                    path.display()
+                ));
+            }
             let id = answer["custom_id"].as_str().unwrap_or_default();
             match by_id.get(id) {
                 None => found.unknown += 1,
@@ -211,6 +221,22 @@ pub fn read(
                 }
             }
         }
+    }
+    if found.lines == 0 {
+        let names: Vec<String> = files
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        return Err(format!(
+            "{} holds no line; an output or error file of OpenAI's Batch API is expected",
+            names.join(", ")
+        ));
+    }
+    let taken = found.replies + found.broken + found.failures + found.already_there;
+    if taken + found.unknown == 0
+        && let Some(first) = found.problems.first()
+    {
+        return Err(format!("no answer can be read; {first}"));
     }
     if found.unknown > 0 && found.replies + found.failures + found.already_there == 0 {
         return Err(format!(
@@ -229,6 +255,38 @@ fn parsed(line: Line<'_>) -> Result<Value, String> {
         }
         Line::Bad(why) => Err(why),
     }
+}
+
+/// An answer is an object with the id of its request, and a response or an error.
+fn as_answer(answer: Value) -> Result<Value, String> {
+    let kind = match &answer {
+        Value::Object(_) => None,
+        Value::Array(_) => Some("an array"),
+        _ => Some("a bare value"),
+    };
+    if let Some(kind) = kind {
+        return Err(format!(
+            "this is {kind}; an object with \"custom_id\" and \"response\" is expected"
+        ));
+    }
+    match answer["custom_id"].is_string() {
+        false => Err(
+            "\"custom_id\" is missing or no text, so it is unknown which request this answers"
+                .to_owned(),
+        ),
+        true if answer["response"].is_null()
+            && answer["error"].is_null()
+            && !is_request(&answer) =>
+        {
+            Err("it holds neither a response nor an error".to_owned())
+        }
+        true => Ok(answer),
+    }
+}
+
+/// Whether a line is what was sent.
+fn is_request(line: &Value) -> bool {
+    line.get("response").is_none() && (line["body"].is_object() || line["method"].is_string())
 }
 
 /// Stores an answer; true where it counts as a reply.

@@ -9,7 +9,9 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use crate::data::store::{ReplyRecord, Store};
+use crate::domain::pace::duration;
 use crate::domain::plan::is_counted_reply;
+use crate::domain::text::count;
 use crate::engine::ask::ask_unseen;
 use crate::engine::survey::Place;
 use crate::engine::sweep::Sweep;
@@ -51,7 +53,7 @@ pub struct Progress {
     pub broken: usize,
     /// Of these, calls that gave no reply, by kind.
     pub failures: BTreeMap<FailureKind, usize>,
-    /// What the last of them said.
+    /// What the last of them said, or why the last reply broke off.
     pub last_failure: Option<String>,
     /// Attempts that failed and were made again within a call, by kind.
     pub retries: BTreeMap<FailureKind, u64>,
@@ -59,14 +61,54 @@ pub struct Progress {
     pub prompt_tokens: u64,
     /// Reply tokens as the backend reports them.
     pub completion_tokens: u64,
+    /// Replies whose tokens the backend did not report: they are missing in these sums.
+    pub unmeasured: usize,
     /// Calls under way.
     pub in_flight: usize,
     /// How many there may be now.
     pub limit: usize,
     /// The most calls that were under way at a time.
     pub most_in_flight: usize,
+    /// What everything waits for, where nothing moves.
+    pub waiting: Option<Waiting>,
     /// Time since the start.
     pub elapsed: Duration,
+}
+
+/// A sweep in which nothing moves for a known time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    /// Calls that wait for another attempt; 0 where the next call may not start yet.
+    pub calls: usize,
+    /// Time until it goes on.
+    pub left: Duration,
+    /// What made the calls wait; `None` for the limits per minute.
+    pub kind: Option<FailureKind>,
+}
+
+impl Waiting {
+    /// For people: what is waited for, how long, and until when by this machine's clock.
+    pub fn words(&self) -> String {
+        let left = duration(self.left.max(Duration::from_secs(1)));
+        let seconds = i64::try_from(self.left.as_secs()).unwrap_or(i64::MAX);
+        let until = jiff::Timestamp::now().as_second().saturating_add(seconds);
+        // Of RFC 3339 only the time of the day.
+        let at = jiff::Timestamp::from_second(until)
+            .ok()
+            .and_then(|at| Some(format!(", at {} UTC", at.to_string().get(11..19)?)))
+            .unwrap_or_default();
+        match self.kind {
+            None => format!("waiting for the limit per minute: the next call starts in {left}{at}"),
+            Some(kind) => {
+                let name = serde_json::to_value(kind).unwrap_or_default();
+                format!(
+                    "all {} wait before another attempt ({}): the first goes on in {left}{at}",
+                    count(self.calls, "call"),
+                    name.as_str().unwrap_or("failed").replace('_', " ")
+                )
+            }
+        }
+    }
 }
 
 /// Why a sweep ended early.
@@ -76,7 +118,7 @@ pub enum Stopped {
     ByUser,
     /// Call after call failed: the last failure.
     GivenUp(String),
-    /// A reply could not be stored: why, and where it is kept instead.
+    /// Replies could not be stored: why, and where they are kept instead.
     NotStored(String),
 }
 
@@ -111,13 +153,22 @@ pub async fn drive(
         },
         pace: Pace::new(sweep.limits, Instant::now()),
         streak: Streak::default(),
+        unstored: 0,
         stopped: None,
+        next_at: None,
         started: Instant::now(),
     };
     driver.run(todo, on_progress).await;
-    if control.now.is_cancelled() {
+    // Calls that waited for another attempt are given up when the user stops.
+    let given_up = driver
+        .progress
+        .failures
+        .contains_key(&FailureKind::Cancelled);
+    if control.now.is_cancelled() || (control.stop.is_cancelled() && given_up) {
         driver.stopped.get_or_insert(Stopped::ByUser);
     }
+    driver.say_where_unsaved_replies_are();
+    driver.next_at = None;
     driver.observe();
     on_progress(&driver.progress);
     Ended {
@@ -139,7 +190,11 @@ struct Driver<'a> {
     progress: Progress,
     pace: Pace,
     streak: Streak,
+    /// Calls whose replies could not be stored.
+    unstored: usize,
     stopped: Option<Stopped>,
+    /// When the next call may start by the limits per minute, where that is not yet.
+    next_at: Option<Instant>,
     started: Instant,
 }
 
@@ -153,6 +208,12 @@ impl Driver<'_> {
         let ceiling = self.sweep.ceiling();
         let most_tasks = ceiling + MOST_WAITING.min(ceiling);
         loop {
+            if self.store.has_refused() {
+                // Said here, before the call has ended: no other may start meanwhile.
+                self.stopped.get_or_insert_with(|| {
+                    Stopped::NotStored("a reply could not be stored".to_owned())
+                });
+            }
             if self.stopped.is_some() {
                 (next, is_last) = (None, true);
             }
@@ -163,6 +224,7 @@ impl Driver<'_> {
             let ready = next
                 .as_ref()
                 .map_or(now, |next| self.pace.ready(next.tokens, now));
+            self.next_at = (ready > now).then_some(ready);
             // A call that has ended made room before it is looked at here: filling that comes first.
             tokio::select! {
                 biased;
@@ -199,7 +261,12 @@ impl Driver<'_> {
     /// Starts a call.
     fn start(&mut self, next: Next, permit: Permit) {
         self.pace.take(next.tokens, Instant::now());
-        let model = Slot::new(Arc::clone(&self.sweep.model), permit, self.retries.clone());
+        let model = Slot::new(
+            Arc::clone(&self.sweep.model),
+            permit,
+            self.retries.clone(),
+            self.control.stop.clone(),
+        );
         let store = Some(self.store.clone());
         let request = self
             .sweep
@@ -217,7 +284,12 @@ impl Driver<'_> {
             Ok(Ok(record)) => record,
             Ok(Err(why)) => {
                 // The first reason is the one to tell.
-                self.stopped.get_or_insert(Stopped::NotStored(why));
+                match &mut self.stopped {
+                    Some(Stopped::NotStored(said)) if self.unstored == 0 => *said = why,
+                    Some(_) => {}
+                    None => self.stopped = Some(Stopped::NotStored(why)),
+                }
+                self.unstored += 1;
                 return;
             }
             Err(error) => {
@@ -230,18 +302,25 @@ impl Driver<'_> {
         self.progress.finished += 1;
         let tokens = |key: &str| {
             let usage = record.reply.get("usage");
-            usage
-                .and_then(|usage| usage.get(key)?.as_u64())
-                .unwrap_or(0)
+            usage.and_then(|usage| usage.get(key)?.as_u64())
         };
-        self.progress.prompt_tokens += tokens("prompt_tokens");
-        self.progress.completion_tokens += tokens("completion_tokens");
+        let (prompt, completion) = (tokens("prompt_tokens"), tokens("completion_tokens"));
+        self.progress.prompt_tokens += prompt.unwrap_or(0);
+        self.progress.completion_tokens += completion.unwrap_or(0);
+        let is_reply = record.failure.is_null();
+        if is_reply && (prompt.is_none() || completion.is_none()) {
+            self.progress.unmeasured += 1;
+        }
         let outcome = record.parsed.as_ref().map(|parsed| parsed.outcome);
         if is_counted_reply(outcome) {
             self.progress.replies += 1;
             self.streak.reply();
         } else if outcome.is_some() {
             self.progress.broken += 1;
+            let why = record.reply.get("broke_off").and_then(|why| why.as_str());
+            if let Some(why) = why {
+                self.progress.last_failure = Some(why.to_owned());
+            }
         } else {
             self.failed(&record);
         }
@@ -268,6 +347,40 @@ impl Driver<'_> {
         (self.progress.in_flight, self.progress.limit) = self.limiter.now();
         self.progress.retries = self.retries.counts();
         self.progress.elapsed = self.started.elapsed();
+        self.progress.waiting = self.waiting();
+    }
+
+    /// What everything waits for; `None` while a call is under way that gets a reply, or has been given none yet.
+    fn waiting(&self) -> Option<Waiting> {
+        if self.progress.in_flight == 0 {
+            let left = self.next_at?.saturating_duration_since(Instant::now());
+            return (!left.is_zero()).then_some(Waiting {
+                calls: 0,
+                left,
+                kind: None,
+            });
+        }
+        let waits = self.retries.waits(std::time::Instant::now())?;
+        (waits.calls >= self.progress.in_flight).then_some(Waiting {
+            calls: waits.calls,
+            left: waits.left,
+            kind: Some(waits.kind),
+        })
+    }
+
+    /// Names the file once, for all replies that lie in it.
+    fn say_where_unsaved_replies_are(&mut self) {
+        if let (Some(Stopped::NotStored(why)), Some(unsaved)) =
+            (&mut self.stopped, self.store.unsaved())
+        {
+            let are = if unsaved.replies == 1 { "is" } else { "are" };
+            *why = format!(
+                "{} could not be stored, but {are} kept in {file}: {}; once the store can be written again, `medrgb runs import {file}` takes them in, and the same command goes on",
+                count(unsaved.replies, "reply"),
+                unsaved.why,
+                file = unsaved.file.display(),
+            );
+        }
     }
 }
 

@@ -103,32 +103,32 @@ fn mixed(sweep: &Sweep, entries: &[RunEntry]) -> Option<String> {
     let sampling = sweep.sampling_value();
     let in_company =
         |entry: &RunEntry| sweep.company.iter().any(|name| **name == *entry.model_name);
+    let in_datasets = |entry: &RunEntry| {
+        let known = |one: &String| **one == *entry.dataset_fingerprint;
+        *entry.dataset_fingerprint == *sweep.dataset.fingerprint || sweep.datasets.iter().any(known)
+    };
     let other = entries.iter().find(|entry| {
-        *entry.dataset_fingerprint != *sweep.dataset.fingerprint
-            || !in_company(entry)
-            || !same_but_seed(&entry.sampling, &sampling)
+        !in_datasets(entry) || !in_company(entry) || !same_but_seed(&entry.sampling, &sampling)
     })?;
     let short = |fingerprint: &str| fingerprint.chars().take(SHOWN).collect::<String>();
     let asked = sweep.company.join(", ");
-    Some(
-        if *other.dataset_fingerprint != *sweep.dataset.fingerprint {
-            format!(
-                "replies to another dataset or another version of it (fingerprint {}, this one has {})",
-                short(&other.dataset_fingerprint),
-                short(&sweep.dataset.fingerprint)
-            )
-        } else if !in_company(other) {
-            format!(
-                "replies of the model {}, and this sweep asks {asked}",
-                other.model_name
-            )
-        } else {
-            format!(
-                "replies with the sampling {}, and this sweep has {sampling}",
-                other.sampling
-            )
-        },
-    )
+    Some(if !in_datasets(other) {
+        format!(
+            "replies to another dataset or another version of it (fingerprint {}, this one has {})",
+            short(&other.dataset_fingerprint),
+            short(&sweep.dataset.fingerprint)
+        )
+    } else if !in_company(other) {
+        format!(
+            "replies of the model {}, and this sweep asks {asked}",
+            other.model_name
+        )
+    } else {
+        format!(
+            "replies with the sampling {}, and this sweep has {sampling}",
+            other.sampling
+        )
+    })
 }
 
 /// Whether two samplings differ in nothing but the seed, in which repeats of a request differ.

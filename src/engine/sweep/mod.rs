@@ -8,19 +8,22 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::json;
+use sha2::{Digest, Sha256};
 
 use crate::data::dataset::Dataset;
 use crate::data::store::{RunEntry, Store};
 use crate::domain::context::Condition;
 use crate::domain::prompt::Templates;
+use crate::domain::text::hex;
 use crate::engine::ask::AskRequest;
 use crate::engine::instance::Instance;
 use crate::engine::survey::{Room, Space};
 use crate::model::{BackendKind, ChatModel, ChatRequest, Sampling};
 
 pub use batch::{BatchFile, BatchRead, read as read_batch, write as write_batch};
-pub use drive::{Control, Ended, Progress, Stopped, drive};
+pub use drive::{Control, Ended, Progress, Stopped, Waiting, drive};
 pub use order::{
     AskedModel, JudgeEstimate, Order, PartEnd, Step, ask_part, chosen_questions, estimate_judge,
 };
@@ -28,6 +31,7 @@ pub use pace::Limits;
 pub use plan::{Plan, PlannedCondition, plan};
 pub use reuse::{Reused, reuse};
 pub use summary::{ConditionSummary, Summary, summarise};
+pub use time::{TimeEstimate, estimate_time};
 
 mod ahead;
 mod batch;
@@ -40,6 +44,7 @@ mod plan;
 mod reuse;
 mod slot;
 mod summary;
+mod time;
 
 /// What is asked of whom, and where the replies go.
 pub struct Sweep {
@@ -55,6 +60,10 @@ pub struct Sweep {
     pub run: String,
     /// Names of all models whose replies the run may hold, this one's among them.
     pub company: Vec<String>,
+    /// Fingerprints of all datasets whose replies the run may hold, this one's among them.
+    pub datasets: Vec<String>,
+    /// What else the run's logbook says.
+    pub noted: Noted,
     /// The conditions.
     pub conditions: Vec<Condition>,
     /// Positions of the questions in the dataset, rising.
@@ -69,6 +78,17 @@ pub struct Sweep {
     pub append: bool,
     /// Whether finished replies to the same requests are taken over from other runs of the store.
     pub reuse: bool,
+}
+
+/// What was asked for besides what a sweep itself needs: it goes into the run's logbook.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Noted {
+    /// The judge of the sub-answers.
+    pub judge: Option<String>,
+    /// Only the first so many questions.
+    pub limit: Option<usize>,
+    /// Only so many of these, drawn.
+    pub sample: Option<usize>,
 }
 
 impl Sweep {
@@ -143,10 +163,38 @@ impl Sweep {
             "model": self.model.identity(),
             "sampling": self.sampling,
             "questions": self.space().question_count(),
+            "question_ids": self.question_ids(),
+            "question_ids_sha256": self.questions_fingerprint(),
+            "limit": self.noted.limit,
+            "sample": self.noted.sample,
+            "prompts_sha256": self.templates.fingerprints(),
+            "judge": self.noted.judge,
             "concurrency": self.ceiling(),
+            "requests_per_minute": self.limits.requests_per_minute,
+            "tokens_per_minute": self.limits.tokens_per_minute,
+            "only_failed": self.only_failed,
+            "append": self.append,
             "reuse": self.reuse,
             "conditions": self.conditions,
         })
+    }
+
+    /// Ids of the questions in file order.
+    fn question_ids(&self) -> Vec<&str> {
+        let questions = self.questions.iter();
+        questions
+            .filter_map(|&at| Some(self.dataset.questions.get(at)?.id.as_str()))
+            .collect()
+    }
+
+    /// SHA-256 over the ids of the questions, each with a line end.
+    fn questions_fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        for id in self.question_ids() {
+            hash.update(id.as_bytes());
+            hash.update(b"\n");
+        }
+        hex(&hash.finalize())
     }
 
     /// Whether a record is of this dataset, model and sampling.

@@ -12,7 +12,7 @@ use crate::domain::prompt::Templates;
 use crate::domain::question::Question;
 use crate::engine::rescore::judged_answers;
 use crate::engine::sweep::{
-    Control, Ended, Limits, Plan, Progress, Reused, Summary, Sweep, drive, reuse, summarise,
+    Control, Ended, Limits, Noted, Plan, Progress, Reused, Summary, Sweep, drive, reuse, summarise,
 };
 use crate::model::tokens::estimate_prompt;
 use crate::model::{ChatModel, Sampling};
@@ -35,6 +35,10 @@ pub struct Order {
     pub templates: Arc<Templates>,
     /// Name of the run that holds all of them.
     pub run: String,
+    /// As in [`Sweep`].
+    pub datasets: Vec<String>,
+    /// As in [`Sweep`].
+    pub noted: Noted,
     /// The conditions.
     pub conditions: Vec<Condition>,
     /// Positions of the questions in the dataset, rising.
@@ -68,6 +72,8 @@ impl Order {
                 let sweep = Sweep {
                     run: self.run.clone(),
                     company: company.clone(),
+                    datasets: self.datasets.clone(),
+                    noted: self.noted.clone(),
                     dataset: Arc::clone(&self.dataset),
                     templates: Arc::clone(&self.templates),
                     model: Arc::clone(&asked.model),

@@ -22,6 +22,8 @@ pub struct PlannedCondition {
     pub to_reuse: usize,
     /// Instances that will be asked.
     pub to_ask: usize,
+    /// Instances without a reply that do not fit the model's window: no call is made for them.
+    pub too_long: usize,
     /// Predicted prompt tokens of those that will be asked.
     pub tokens_to_ask: u64,
     /// Sub-questions of all instances that have a reply or will get one.
@@ -36,7 +38,7 @@ pub struct PlannedCondition {
 pub struct Plan {
     /// The conditions in the sweep's order.
     pub conditions: Vec<PlannedCondition>,
-    /// What will be asked or taken over, in this order: questions in file order, all conditions of a question one after
+    /// What will be asked or taken over, or put on record because it does not fit, in this order: questions in file order, all conditions of a question one after
     /// another, since their prompts have most in common.
     pub todo: Vec<Place>,
     /// Every instance that can be asked, in the same order.
@@ -59,6 +61,11 @@ impl Plan {
     /// Instances that will be asked.
     pub fn to_ask(&self) -> usize {
         self.sum(|condition| condition.to_ask)
+    }
+
+    /// Instances that do not fit the model's window.
+    pub fn too_long(&self) -> usize {
+        self.sum(|condition| condition.too_long)
     }
 
     /// Instances whose reply will be taken over from another run.
@@ -87,6 +94,8 @@ struct Part {
     conditions: Vec<PlannedCondition>,
     todo: Vec<Place>,
     all: Vec<Place>,
+    /// Predicted tokens of the longest prompt that will be asked.
+    longest: u64,
     /// Why the store could not say what it holds.
     fault: Option<String>,
 }
@@ -95,8 +104,8 @@ struct Part {
 /// number of questions looked at.
 ///
 /// # Errors
-/// One sentence: the run can't be read, it belongs to another dataset, model, sampling or prompt, or a
-/// template is broken.
+/// One sentence: the run can't be read, it belongs to another dataset, model, sampling or prompt, a template is
+/// broken, or a request is larger than what the provider allows in a minute.
 pub fn plan(
     sweep: &Sweep,
     store: Option<&Store>,
@@ -107,6 +116,7 @@ pub fn plan(
         conditions: sweep.conditions.iter().map(|c| nothing(*c)).collect(),
         todo: Vec::new(),
         all: Vec::new(),
+        longest: 0,
         fault: None,
     };
     let to_search = store.filter(|_| sweep.reuse);
@@ -127,18 +137,22 @@ pub fn plan(
                 if matches!(decision, Decision::Done | Decision::Ask) {
                     count_sub_questions(condition, instance);
                 }
+                if decision != Decision::Done && !sweep.room().fits(tokens) {
+                    condition.too_long += 1;
+                }
                 match decision {
                     Decision::Leave => return,
                     Decision::Done => {
                         condition.done += 1;
                         return;
                     }
-                    Decision::TooLong => condition.to_ask += 1,
+                    Decision::TooLong => {}
                     Decision::Ask => match known() {
                         Ok(true) => condition.to_reuse += 1,
                         Ok(false) => {
                             condition.to_ask += 1;
                             condition.tokens_to_ask += tokens;
+                            part.longest = part.longest.max(tokens);
                         }
                         Err(why) => part.fault = Some(why),
                     },
@@ -154,15 +168,18 @@ pub fn plan(
         all: Vec::new(),
         notes: held.notes,
     };
+    let mut longest = 0;
     for part in parts {
         if let Some(why) = part.fault {
             return Err(why);
         }
+        longest = longest.max(part.longest);
         for (sum, counted) in plan.conditions.iter_mut().zip(&part.conditions) {
             sum.counts.merge(&counted.counts);
             sum.done += counted.done;
             sum.to_reuse += counted.to_reuse;
             sum.to_ask += counted.to_ask;
+            sum.too_long += counted.too_long;
             sum.sub_questions += counted.sub_questions;
             sum.sub_question_tokens += counted.sub_question_tokens;
             sum.tokens_to_ask += counted.tokens_to_ask;
@@ -170,7 +187,20 @@ pub fn plan(
         plan.todo.extend(part.todo);
         plan.all.extend(part.all);
     }
+    fits_a_minute(sweep, longest)?;
     Ok(plan)
+}
+
+/// A request larger than a whole minute's tokens would be refused again and again, or keep all others waiting.
+fn fits_a_minute(sweep: &Sweep, longest: u64) -> Result<(), String> {
+    let most = sweep.sampling.max_tokens;
+    match sweep.limits.tokens_per_minute {
+        Some(limit) if longest > 0 && longest + u64::from(most) > u64::from(limit) => Err(format!(
+            "the longest request may take {} tokens (about {longest} in the prompt, {most} in the reply), and {limit} a minute are allowed (--tpm, or tpm in the config); allow more, take fewer documents or a smaller --max-tokens",
+            longest + u64::from(most)
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn nothing(condition: crate::domain::context::Condition) -> PlannedCondition {
@@ -179,6 +209,7 @@ fn nothing(condition: crate::domain::context::Condition) -> PlannedCondition {
         done: 0,
         to_reuse: 0,
         to_ask: 0,
+        too_long: 0,
         tokens_to_ask: 0,
         sub_questions: 0,
         sub_question_tokens: 0,

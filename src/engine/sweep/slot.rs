@@ -1,9 +1,9 @@
-//! A model for one call of a sweep: it holds the call's permit as long as the call lasts, and tells the
-//! limiter how it went.
+//! A model for one call of a sweep: it holds the call's permit as long as the call lasts, tells the limiter how it
+//! went, and gives up waiting for another attempt once the sweep is to stop.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -12,26 +12,90 @@ use tokio_util::sync::CancellationToken;
 use crate::engine::sweep::limiter::Permit;
 use crate::model::{ChatModel, ChatRequest, Delta, FailureKind, ModelError, ModelIdentity, Reply};
 
-/// Failed attempts that were made again, by kind.
+/// Failed attempts that were made again, and calls that wait until they are.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Retries(Arc<Mutex<BTreeMap<FailureKind, u64>>>);
+pub(super) struct Retries(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    counts: BTreeMap<FailureKind, u64>,
+    /// Calls that wait, by their number: until when, and what made them.
+    waits: HashMap<u64, (Instant, FailureKind)>,
+    /// Calls begun so far.
+    calls: u64,
+}
+
+/// Calls that wait for another attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Waits {
+    /// How many.
+    pub(super) calls: usize,
+    /// Time until the first of them goes on.
+    pub(super) left: Duration,
+    /// What made that one wait.
+    pub(super) kind: FailureKind,
+}
 
 impl Retries {
-    fn add(&self, kind: FailureKind) {
-        *self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .entry(kind)
-            .or_default() += 1;
-    }
-
     /// The counts so far.
     pub(super) fn counts(&self) -> BTreeMap<FailureKind, u64> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.state().counts.clone()
+    }
+
+    /// The calls that wait now; `None` where none does.
+    pub(super) fn waits(&self, now: Instant) -> Option<Waits> {
+        let state = self.state();
+        let waiting = || state.waits.values().filter(|(until, _)| *until > now);
+        let (until, kind) = waiting().min_by_key(|(until, _)| *until)?;
+        Some(Waits {
+            calls: waiting().count(),
+            left: until.duration_since(now),
+            kind: *kind,
+        })
+    }
+
+    /// A call begins.
+    fn call(&self) -> Call<'_> {
+        let mut state = self.state();
+        state.calls += 1;
+        Call {
+            retries: self,
+            number: state.calls,
+        }
+    }
+
+    /// A panic elsewhere leaves plain numbers behind.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call while it lasts.
+struct Call<'a> {
+    retries: &'a Retries,
+    number: u64,
+}
+
+impl Call<'_> {
+    /// An attempt has failed; the next one comes after a wait.
+    fn failed(&self, kind: FailureKind, wait: Duration) {
+        let now = Instant::now();
+        let until = now.checked_add(wait).unwrap_or(now);
+        let mut state = self.retries.state();
+        *state.counts.entry(kind).or_default() += 1;
+        state.waits.insert(self.number, (until, kind));
+    }
+
+    fn waits(&self) -> bool {
+        let state = self.retries.state();
+        let until = state.waits.get(&self.number).map(|(until, _)| *until);
+        until.is_some_and(|until| until > Instant::now())
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.retries.state().waits.remove(&self.number);
     }
 }
 
@@ -41,14 +105,22 @@ pub(super) struct Slot {
     model: Arc<dyn ChatModel>,
     permit: Mutex<Option<Permit>>,
     retries: Retries,
+    /// No new calls: a call that waits for another attempt is given up, since nothing of it is under way.
+    stop: CancellationToken,
 }
 
 impl Slot {
-    pub(super) fn new(model: Arc<dyn ChatModel>, permit: Permit, retries: Retries) -> Slot {
+    pub(super) fn new(
+        model: Arc<dyn ChatModel>,
+        permit: Permit,
+        retries: Retries,
+        stop: CancellationToken,
+    ) -> Slot {
         Slot {
             model,
             permit: Mutex::new(Some(permit)),
             retries,
+            stop,
         }
     }
 
@@ -63,26 +135,43 @@ impl Slot {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
+        let call = self.retries.call();
+        let given_up = cancel.child_token();
         let mut began = Instant::now();
         let mut accepted = false;
-        let mut watch = |delta: Delta| {
-            if let Delta::Retry { kind, status } = delta {
-                self.retries.add(kind);
-                if let Some(permit) = permit.as_ref().filter(|_| is_overload(kind, status)) {
-                    permit.overloaded(began);
+        let result = {
+            let mut watch = |delta: Delta| {
+                if let Delta::Retry { kind, status, wait } = delta {
+                    call.failed(kind, wait);
+                    if let Some(permit) = permit.as_ref().filter(|_| is_overload(kind, status)) {
+                        permit.overloaded(began);
+                    }
+                    began = Instant::now();
+                    accepted = false;
+                    if self.stop.is_cancelled() {
+                        given_up.cancel();
+                    }
+                } else if matches!(delta, Delta::Text(_) | Delta::Reasoning(_)) && !accepted {
+                    // A server that has begun to reply bears the load; long replies must not delay saying so.
+                    accepted = true;
+                    if let Some(permit) = &permit {
+                        permit.succeeded();
+                    }
                 }
-                began = Instant::now();
-                accepted = false;
-            } else if matches!(delta, Delta::Text(_) | Delta::Reasoning(_)) && !accepted {
-                // A server that has begun to reply bears the load; long replies must not delay saying so.
-                accepted = true;
-                if let Some(permit) = &permit {
-                    permit.succeeded();
+                on_delta(delta);
+            };
+            let mut reply = self.model.reply(request, &given_up, &mut watch);
+            tokio::select! {
+                biased;
+                ended = &mut reply => ended,
+                () = self.stop.cancelled() => {
+                    if call.waits() {
+                        given_up.cancel();
+                    }
+                    reply.await
                 }
             }
-            on_delta(delta);
         };
-        let result = self.model.reply(request, cancel, &mut watch).await;
         match (&result, &permit) {
             (Ok(_), Some(permit)) if !accepted => permit.succeeded(),
             (Err(error), Some(permit)) if is_overload(error.kind, error.status) => {
@@ -136,6 +225,7 @@ mod tests {
         identity: ModelIdentity,
         retry: Option<(FailureKind, Option<u16>)>,
         fails: Option<(FailureKind, Option<u16>)>,
+        wait: Duration,
     }
 
     impl ChatModel for Once {
@@ -146,12 +236,16 @@ mod tests {
         fn reply<'a>(
             &'a self,
             _: &'a ChatRequest,
-            _: &'a CancellationToken,
+            cancel: &'a CancellationToken,
             on_delta: &'a mut (dyn FnMut(Delta) + Send),
         ) -> BoxFuture<'a, Result<Reply, ModelError>> {
             async move {
                 if let Some((kind, status)) = self.retry {
-                    on_delta(Delta::Retry { kind, status });
+                    on_delta(Delta::Retry { kind, status, wait: self.wait });
+                    tokio::select! {
+                        () = cancel.cancelled() => return Err(ModelError::new(FailureKind::Cancelled, "given up")),
+                        () = tokio::time::sleep(self.wait) => {}
+                    }
                 }
                 match self.fails {
                     Some((kind, status)) => Err(ModelError {
@@ -185,11 +279,13 @@ mod tests {
             },
             retry,
             fails,
+            wait: Duration::ZERO,
         };
         let slot = Arc::new(Slot::new(
             Arc::new(model),
             limiter.acquire().await,
             retries.clone(),
+            CancellationToken::new(),
         ));
         let dataset = Dataset::sample().unwrap();
         let id = dataset.questions[0].id.clone();
@@ -225,5 +321,61 @@ mod tests {
         assert_eq!(after(None, limited).await.0, 4);
         // The second attempt began after the first cut, so it says something new.
         assert_eq!(after(limited, limited).await.0, 2);
+    }
+
+    #[tokio::test]
+    async fn a_call_that_only_waits_is_given_up_when_the_sweep_stops() {
+        let waits_for_an_hour = || Once {
+            identity: ModelIdentity {
+                name: "once".into(),
+                backend: BackendKind::Http,
+                detail: String::new(),
+                caution: None,
+                window: None,
+            },
+            retry: Some((FailureKind::RateLimited, Some(429))),
+            fails: None,
+            wait: Duration::from_secs(3_600),
+        };
+        for stopped_before in [false, true] {
+            let limiter = Limiter::new(1);
+            let (retries, stop) = (Retries::default(), CancellationToken::new());
+            let slot = Slot::new(
+                Arc::new(waits_for_an_hour()),
+                limiter.acquire().await,
+                retries.clone(),
+                stop.clone(),
+            );
+            if stopped_before {
+                stop.cancel();
+            }
+            let call = tokio::spawn(async move {
+                let request = ChatRequest {
+                    prompt: crate::domain::prompt::Prompt {
+                        system: String::new(),
+                        user: "u".into(),
+                    },
+                    form: crate::model::ReplyForm::Judgement,
+                    sampling: Sampling::default(),
+                };
+                let cancel = CancellationToken::new();
+                slot.reply(&request, &cancel, &mut |_| {}).await
+            });
+            if !stopped_before {
+                let mut waits = None;
+                while waits.is_none() {
+                    tokio::task::yield_now().await;
+                    waits = retries.waits(Instant::now());
+                }
+                let waits = waits.unwrap();
+                assert_eq!((waits.calls, waits.kind), (1, FailureKind::RateLimited));
+                assert!(waits.left > Duration::from_secs(3_000));
+                stop.cancel();
+            }
+            let ended = tokio::time::timeout(Duration::from_secs(30), call).await;
+            let error = ended.unwrap().unwrap().unwrap_err();
+            assert_eq!(error.kind, FailureKind::Cancelled);
+            assert_eq!(retries.waits(Instant::now()), None);
+        }
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::data::store::{EntryScores, RunEntry, Store, StoreError};
 use crate::domain::answer::Outcome;
-use crate::domain::context::Condition;
+use crate::domain::context::{Condition, serialize_shown};
 use crate::domain::score::{Metric, Tally};
 use crate::engine::survey::Place;
 use crate::engine::sweep::held::counted_entries;
@@ -16,7 +16,7 @@ use crate::engine::sweep::{Plan, Sweep};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ConditionSummary {
     /// The condition.
-    #[serde(flatten)]
+    #[serde(flatten, serialize_with = "serialize_shown")]
     pub condition: Condition,
     /// Instances that can be asked.
     pub instances: usize,
@@ -38,6 +38,8 @@ pub struct ConditionSummary {
     pub unavailable: usize,
     /// Instances without a reply, whether asked or not: `instances - n`.
     pub missing: usize,
+    /// Of these, instances whose prompt does not fit the model's window: they can't be asked.
+    pub too_long: usize,
     /// Replies to contexts with fewer documents than asked for.
     pub short: usize,
     /// Instances without a reply by outcome (`failed:KIND`, `interrupted` …).
@@ -60,6 +62,16 @@ impl Summary {
     /// Instances without a reply.
     pub fn missing(&self) -> usize {
         self.conditions.iter().map(|c| c.missing).sum()
+    }
+
+    /// Instances without a reply that can't be asked, since their prompts do not fit the model's window.
+    pub fn too_long(&self) -> usize {
+        self.conditions.iter().map(|c| c.too_long).sum()
+    }
+
+    /// Instances without a reply that the sweep asks when it goes on.
+    pub fn left(&self) -> usize {
+        self.missing() - self.too_long()
     }
 
     /// Instances that were asked and have no reply.
@@ -126,6 +138,7 @@ impl Part {
             // Whole numbers far below 2^53.
             ratio.map_or(0, |ratio| ratio.num as usize)
         };
+        let missing = planned.counts.instances.saturating_sub(n);
         ConditionSummary {
             condition: planned.counts.condition,
             instances: planned.counts.instances,
@@ -141,7 +154,8 @@ impl Part {
                 .unwrap_or(0),
             unreadable: tally.unreadable().num as usize,
             unavailable: tally.unavailable(),
-            missing: planned.counts.instances.saturating_sub(n),
+            missing,
+            too_long: planned.too_long.min(missing),
             short: self.short,
             unavailable_kinds: self.unavailable_kinds,
         }

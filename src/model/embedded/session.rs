@@ -121,6 +121,7 @@ impl<'m> Session<'m> {
             option_probabilities: writer.option_probabilities,
             reported_model: None,
             attempts: 1,
+            broke_off: None,
         })
     }
 

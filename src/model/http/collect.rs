@@ -63,6 +63,17 @@ impl Collector {
         self.capped
     }
 
+    /// Why the reply was cut off, if it was.
+    pub(crate) fn cut_off(&self) -> Option<String> {
+        self.capped.then(|| {
+            let cap = match self.cap {
+                bytes if bytes % (1 << 20) == 0 => format!("{} MiB", bytes >> 20),
+                bytes => format!("{bytes} bytes"),
+            };
+            format!("the reply passed the size limit of {cap} and was cut off there")
+        })
+    }
+
     /// Takes a chunk of a stream (`piece` = `delta`) or a whole completion (`piece` = `message`).
     pub(crate) fn take(&mut self, chunk: &Value, piece: &str, on_delta: OnDelta<'_>) {
         if let Some(model) = chunk.get("model").and_then(Value::as_str)
@@ -179,6 +190,7 @@ impl Collector {
             option_probabilities: self.logprobs.of_options(letters),
             reported_model: self.reported_model,
             attempts,
+            broke_off: None,
         }
     }
 }

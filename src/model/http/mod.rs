@@ -150,7 +150,11 @@ impl HttpModel {
                 Some(Err(fault)) => fault,
             };
             if fault.broke_off && streamed {
-                partial = Some(self.reply(collector, Ending::Interrupted, attempts, &letters));
+                let why = fault::presentable(&fault.what, &self.redactor);
+                partial = Some(Reply {
+                    broke_off: Some(format!("the server {why}")),
+                    ..self.reply(collector, Ending::Interrupted, attempts, &letters)
+                });
             }
             if !fault.retry {
                 return Err(self.error(&fault, attempts));
@@ -181,6 +185,7 @@ impl HttpModel {
         on_delta(Delta::Retry {
             kind: fault.kind,
             status: fault.status,
+            wait: delay,
         });
         on_delta(Delta::Status(format!(
             "retry {retry} of {} in {:.1} s: the server {why}",
@@ -243,7 +248,9 @@ impl HttpModel {
         attempts: u32,
         letters: &[char],
     ) -> Reply {
+        let cut_off = collector.cut_off();
         let mut reply = collector.into_reply(ending, attempts, letters);
+        reply.broke_off = cut_off;
         if let Some(text) = self.redactor.redact_reply(&reply.text) {
             // The bytes of the single pieces are no longer known.
             let at = reply.timing.timeline.last().map_or(0, |(at, _)| *at);

@@ -69,14 +69,11 @@ async fn read_head(response: &mut Response) -> Result<Vec<u8>, Fault> {
 fn html_fault(head: &[u8]) -> Fault {
     let page = String::from_utf8_lossy(head);
     let page = html_title(&page).unwrap_or_else(|| "an HTML page".to_owned());
-    Fault {
-        // A page comes from a wrong address or a proxy's login: it would come again.
-        retry: false,
-        ..Fault::new(
-            FailureKind::Malformed,
-            format!("answered with {page} instead of a reply; check the base URL"),
-        )
-    }
+    // A gateway that is overloaded or restarts sends its page with a good status too, and that passes.
+    Fault::new(
+        FailureKind::Malformed,
+        format!("answered with {page} instead of a reply; check the base URL"),
+    )
 }
 
 /// Reads a completion that comes as one JSON object, although a stream was asked for.
@@ -207,10 +204,8 @@ async fn read_events(
 
 /// How a reply ended that has come to its end.
 pub(crate) fn finish(collector: &Collector, on_delta: OnDelta<'_>) -> Result<Ending, Fault> {
-    if collector.is_capped() {
-        on_delta(Delta::Status(
-            "the reply passed the size limit and was cut off there".to_owned(),
-        ));
+    if let Some(why) = collector.cut_off() {
+        on_delta(Delta::Status(why));
         return Ok(Ending::Interrupted);
     }
     collector.ending()

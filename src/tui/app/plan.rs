@@ -1,7 +1,7 @@
 //! The form in which a sweep is planned, and what it asks for.
 
-use crate::domain::context::{Mode, Scenario, SourceFilter};
-use crate::domain::plan::Grid;
+use crate::domain::context::{Mode, Scenario};
+use crate::domain::plan::{Grid, check_size};
 use crate::domain::run;
 use crate::domain::text::{one_line, short};
 use crate::tui::app::input::Input;
@@ -30,6 +30,10 @@ pub enum Field {
     Docs,
     /// Per cent of signal.
     P,
+    /// How contexts hang together.
+    Mode,
+    /// Which documents may be used.
+    Source,
     /// Seeds of the draws.
     Seeds,
     /// How often every instance is asked.
@@ -50,13 +54,15 @@ pub enum Field {
 
 impl Field {
     /// All of them.
-    pub const ALL: [Field; 14] = [
+    pub const ALL: [Field; 16] = [
         Field::Test(Scenario::Standard),
         Field::Test(Scenario::Sufficiency),
         Field::Test(Scenario::Integration),
         Field::Test(Scenario::Robustness),
         Field::Docs,
         Field::P,
+        Field::Mode,
+        Field::Source,
         Field::Seeds,
         Field::Repeats,
         Field::Model,
@@ -78,6 +84,14 @@ impl Field {
             Field::P => (
                 "p",
                 "per cent of signal (robustness: original) documents; \"paper\" takes 0 to 100 by 20",
+            ),
+            Field::Mode => (
+                "mode",
+                "how contexts hang together: nested (prefixes of one order), independent (drawn anew), or both with a comma between them",
+            ),
+            Field::Source => (
+                "source",
+                "any, offline or online documents, with commas between them; \"paper\" takes any, and in standard with the paper's n offline and online where there are both",
             ),
             Field::Seeds => (
                 "seeds",
@@ -121,6 +135,8 @@ impl Field {
         match self {
             Field::Docs => &[AS_PAPER, "5", "10", "20", "0,5"],
             Field::P => &[AS_PAPER, "0,20,40,60,80,100", "0,50,100", "20,60,100", "60"],
+            Field::Mode => &["nested", "independent", "nested,independent"],
+            Field::Source => &[AS_PAPER, "any", "offline", "online", "offline,online"],
             Field::Seeds => &["0", "0,1", "0,1,2", "0,1,2,3,4"],
             Field::Repeats => &["1", "2", "3", "5", "10"],
             Field::Limit | Field::Sample => {
@@ -140,6 +156,10 @@ pub struct Form {
     pub docs: Input,
     /// Per cent of signal.
     pub p: Input,
+    /// How contexts hang together.
+    pub mode: Input,
+    /// Which documents may be used.
+    pub source: Input,
     /// Seeds of the draws.
     pub seeds: Input,
     /// How often every instance is asked.
@@ -170,6 +190,8 @@ impl Default for Form {
             tests: [true; 4],
             docs: Input::new(AS_PAPER),
             p: Input::new(AS_PAPER),
+            mode: Input::new(Mode::default().name()),
+            source: Input::new(AS_PAPER),
             seeds: Input::new("0"),
             repeats: Input::new("1"),
             model: Input::default(),
@@ -197,6 +219,8 @@ impl Form {
             Field::Test(_) | Field::Reuse => None,
             Field::Docs => Some(&self.docs),
             Field::P => Some(&self.p),
+            Field::Mode => Some(&self.mode),
+            Field::Source => Some(&self.source),
             Field::Seeds => Some(&self.seeds),
             Field::Repeats => Some(&self.repeats),
             Field::Model => Some(&self.model),
@@ -213,6 +237,8 @@ impl Form {
             Field::Test(_) | Field::Reuse => None,
             Field::Docs => Some(&mut self.docs),
             Field::P => Some(&mut self.p),
+            Field::Mode => Some(&mut self.mode),
+            Field::Source => Some(&mut self.source),
             Field::Seeds => Some(&mut self.seeds),
             Field::Repeats => Some(&mut self.repeats),
             Field::Model => Some(&mut self.model),
@@ -299,11 +325,11 @@ impl Form {
         models
     }
 
-    /// What the form asks for.
+    /// What the form asks for; `both_sources` says whether the dataset has documents of both.
     ///
     /// # Errors
     /// One sentence that names the field.
-    pub fn request(&self) -> Result<SweepRequest, String> {
+    pub fn request(&self, both_sources: bool) -> Result<SweepRequest, String> {
         let tests = Scenario::ALL.iter().zip(self.tests);
         let whole = "whole numbers such as 5,20";
         let grid = Grid {
@@ -319,13 +345,16 @@ impl Form {
                 self.seeds.text(),
                 "whole numbers such as 0,1,2",
             )?,
-            mode: Mode::default(),
-            source: SourceFilter::default(),
+            modes: list(Field::Mode, self.mode.text(), "nested or independent")?,
+            sources: paper_or(Field::Source, self.source.text(), "any, offline or online")?,
         };
         if grid.scenarios.is_empty() {
             return Err("no test is chosen: turn at least one of the four on".into());
         }
-        let conditions = grid.conditions().map_err(|why| why.to_string())?;
+        check_size(&[grid.most_conditions(), usize::from(self.times()?)])?;
+        let conditions = grid
+            .conditions(both_sources)
+            .map_err(|why| why.to_string())?;
         let models = self.models();
         if models.is_empty() {
             return Err("model: a name is expected, such as embedded or openai:NAME".into());
@@ -416,7 +445,9 @@ mod tests {
 
     #[test]
     fn the_form_asks_for_the_papers_grid_unless_told_otherwise() {
-        let request = form("m", "r").request().unwrap();
+        let with_both = form("m", "r").request(true).unwrap();
+        assert_eq!(with_both.conditions.kept.len(), 39);
+        let request = form("m", "r").request(false).unwrap();
         assert_eq!(request.conditions.kept.len(), 37);
         assert_eq!((request.limit, &request.grid.docs), (None, &None));
         assert_eq!(
@@ -429,7 +460,7 @@ mod tests {
         small.docs = Input::new("5");
         small.p = Input::new("0, 50");
         small.limit = Input::new("2");
-        let request = small.request().unwrap();
+        let request = small.request(false).unwrap();
         assert_eq!(request.conditions.kept.len(), 2);
         let mut dataset = Dataset::default();
         dataset.path.push("/tmp/it's");
@@ -442,19 +473,22 @@ mod tests {
     #[test]
     fn everything_else_of_a_sweep_is_asked_for_by_its_flag() {
         let mut full = form("a, b,a", "r");
+        full.mode = Input::new("independent, nested");
+        full.source = Input::new("offline,online");
         full.seeds = Input::new("0, 7");
         full.repeats = Input::new("3");
         full.sample = Input::new("40");
         full.judge = Input::new("openai:j");
         full.reuse = true;
-        let request = full.request().unwrap();
+        let request = full.request(false).unwrap();
         assert_eq!(request.models, ["a", "b"]);
-        assert_eq!(request.conditions.kept.len(), 2 * 37);
+        // Each seed, mode and source, but standard without documents once for each seed.
+        assert_eq!(request.conditions.kept.len(), 2 * (4 * 36 + 1));
         let dataset = Dataset::default();
         let flags = ["--base-url".into(), "http://h:1/v1".into()];
         assert_eq!(
             request.command(&dataset, &flags),
-            "medrgb sweep --seeds 0,7 --sample 40 --model a,b --repeats 3 --judge openai:j --run r --reuse --base-url http://h:1/v1 --judge-base-url http://h:1/v1"
+            "medrgb sweep --mode independent,nested --source offline,online --seeds 0,7 --sample 40 --model a,b --repeats 3 --judge openai:j --run r --reuse --base-url http://h:1/v1 --judge-base-url http://h:1/v1"
         );
         let factors = request.factors(&dataset);
         assert_eq!((factors.models, factors.repeats), (2, 3));
@@ -467,7 +501,7 @@ mod tests {
         let wrong = |change: fn(&mut Form)| {
             let mut form = form("m", "r");
             change(&mut form);
-            form.request().unwrap_err()
+            form.request(false).unwrap_err()
         };
         for (error, part) in [
             (wrong(|form| form.docs = Input::new("five")), "n: \"five\""),
@@ -487,6 +521,14 @@ mod tests {
                 "repeats: \"101\"",
             ),
             (wrong(|form| form.sample = Input::new("x")), "sample: \"x\""),
+            (
+                wrong(|form| form.mode = Input::new("loose")),
+                "mode: \"loose\"",
+            ),
+            (
+                wrong(|form| form.source = Input::new("web")),
+                "source: \"web\"",
+            ),
             (wrong(|form| form.model = Input::new(" ")), "model: "),
             (wrong(|form| form.tests = [false; 4]), "no test"),
         ] {
@@ -497,23 +539,23 @@ mod tests {
     #[test]
     fn fields_step_through_their_usual_values() {
         let mut form = form("b", "r");
-        form.selected = 10;
+        form.selected = 12;
         assert_eq!(form.field(), Field::Limit);
         form.step(true, &[]);
         assert_eq!(form.limit.text(), "1");
         form.step(false, &[]);
         form.step(false, &[]);
         assert_eq!(form.limit.text(), "500");
-        form.selected = 8;
+        form.selected = 10;
         assert!(!form.step(true, &[]));
         form.step(true, &["a".into(), "b".into()]);
         assert_eq!(form.model.text(), "a");
-        form.selected = 9;
+        form.selected = 11;
         form.step(true, &["a".into()]);
         assert_eq!(form.judge.text(), "a");
         form.step(true, &["a".into()]);
         assert_eq!(form.judge.text(), NONE);
-        form.selected = 12;
+        form.selected = 14;
         form.step(true, &[]);
         assert!(form.is_on(Field::Reuse));
     }

@@ -45,6 +45,10 @@ pub struct SweepProgress {
     pub prompt_tokens: u64,
     /// Reply tokens as the backend reports them.
     pub completion_tokens: u64,
+    /// Replies whose tokens the backend did not report.
+    pub unmeasured: usize,
+    /// What everything waits for, where nothing moves.
+    pub waiting: Option<String>,
     /// What these cost in dollars; `None` where a price is not known.
     pub dollars: Option<f64>,
     /// Calls under way.
@@ -66,8 +70,10 @@ pub struct SweepEnd {
     pub trouble: Option<String>,
     /// Instances of the grid that have a reply now.
     pub replies: usize,
-    /// Instances without one.
+    /// Instances without one that can be asked.
     pub missing: usize,
+    /// Instances without one that do not fit the model's window.
+    pub too_long: usize,
     /// What the judge said in all, where one was asked.
     pub judged: Option<String>,
 }

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use crate::data::dataset::Dataset;
 use crate::data::store::Store;
 use crate::engine::sweep::{
-    AskedModel, Control, Limits, Order, Plan, Sweep, chosen_questions, plan,
+    AskedModel, Control, Limits, Noted, Order, Plan, Sweep, chosen_questions, plan,
 };
 use crate::model::ChatModel;
 use crate::tui::app::Ticket;
@@ -222,6 +222,12 @@ fn planned(
     let order = Order {
         questions: chosen_questions(&dataset, request.limit, request.sample, SAMPLE_SEED)
             .map_err(|why| format!("sample: {why}"))?,
+        datasets: vec![dataset.fingerprint.clone()],
+        noted: Noted {
+            judge: request.judge.clone(),
+            limit: request.limit,
+            sample: request.sample,
+        },
         dataset,
         templates: Arc::new(job.setup.templates.clone()),
         run: request.run.clone(),

@@ -224,7 +224,12 @@ fn estimate(app: &mut App) -> Vec<Effect> {
     let Some(dataset) = app.data().cloned() else {
         return Vec::new();
     };
-    let request = match app.sweep.form.request() {
+    let request = app.sweep.form.request(dataset.has_both_sources());
+    let request = request.and_then(|request| {
+        request.factors(&dataset).check()?;
+        Ok(request)
+    });
+    let request = match request {
         Ok(request) => request,
         Err(why) => {
             app.sweep.estimate = Loaded::Failed(why);
@@ -254,7 +259,15 @@ fn start(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     }
     let request = match (app.sweep.page, &app.sweep.running) {
-        (Page::Plan, _) => app.sweep.form.request(),
+        (Page::Plan, _) => {
+            let both = app.data().is_some_and(|data| data.has_both_sources());
+            app.sweep.form.request(both).and_then(|request| {
+                if let Some(dataset) = app.data() {
+                    request.factors(dataset).check()?;
+                }
+                Ok(request)
+            })
+        }
         (Page::Progress, Some(running)) => Ok(running.request.clone()),
         _ => {
             let page = app.keymap.key(Command::SweepPage);

@@ -6,7 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::domain::context::Scenario;
+use crate::domain::context::{Mode, Scenario};
 use crate::domain::cost::Cost;
 use crate::domain::pace::duration;
 use crate::domain::text::count;
@@ -21,7 +21,7 @@ use crate::tui::widgets::flow::Flow;
 use crate::tui::widgets::line::cut_spans;
 
 /// Rows of the form where it stands above the estimate: its fields in two columns, two rows of explanation, the frame.
-const FORM_ROWS: u16 = 11;
+const FORM_ROWS: u16 = 12;
 
 /// Rows of the form with a field a row: two of explanation and the frame beside them.
 const TALL: u16 = Field::ALL.len() as u16 + 4;
@@ -256,7 +256,7 @@ fn figures(app: &App, found: &Estimate, flow: &mut Flow) {
 }
 
 fn calls(found: &Estimate) -> String {
-    if found.to_ask == 0 && found.to_reuse == 0 {
+    if found.to_ask == 0 && found.to_reuse == 0 && found.too_long == 0 {
         return "none: the run holds a reply to every instance".to_owned();
     }
     let mut besides = Vec::new();
@@ -271,6 +271,12 @@ fn calls(found: &Estimate) -> String {
         besides.push(format!(
             "{} are taken over from other runs",
             grouped(found.to_reuse as u64)
+        ));
+    }
+    if found.too_long > 0 {
+        besides.push(format!(
+            "{} more do not fit the model's window",
+            grouped(found.too_long as u64)
         ));
     }
     let calls = grouped(found.to_ask as u64);
@@ -297,12 +303,15 @@ fn time(found: &Estimate) -> String {
     match &found.time {
         Some(time) => {
             let whole = Duration::try_from_secs_f64(time.seconds).unwrap_or(Duration::MAX);
-            format!(
-                "about {} (mean of {}: {:.1} s)",
-                duration(whole),
-                count(time.replies, "earlier reply"),
-                time.per_reply
-            )
+            let about = if time.at_least { "at least" } else { "about" };
+            let by = match time.per_reply {
+                Some(mean) => format!(
+                    "mean of {}: {mean:.1} s",
+                    count(time.replies, "earlier reply")
+                ),
+                None => "by the limits per minute".to_owned(),
+            };
+            format!("{about} {} ({by})", duration(whole))
         }
         None => "unknown: this model has no stored reply to go by".to_owned(),
     }
@@ -311,7 +320,7 @@ fn time(found: &Estimate) -> String {
 /// The conditions; on a narrow screen without the predicted tokens.
 fn table(app: &App, found: &Estimate, flow: &mut Flow) {
     let theme = &app.theme;
-    let wide = flow.width() >= 84;
+    let wide = flow.width() >= 93;
     let tokens = |text: String| {
         if wide {
             format!("{text:>13}")
@@ -320,8 +329,9 @@ fn table(app: &App, found: &Estimate, flow: &mut Flow) {
         }
     };
     let heading = format!(
-        "{:<12}{:>3}{:>5}{:>10}{:>8}{:>6}{:>9}{:>7}{:>7}{}",
+        "{:<12}{:<9}{:>3}{:>5}{:>10}{:>8}{:>6}{:>9}{:>7}{:>7}{}",
         "scenario",
+        "draw",
         "n",
         "p",
         "instances",
@@ -341,8 +351,17 @@ fn table(app: &App, found: &Estimate, flow: &mut Flow) {
         };
         flow.line(Line::from(span(theme, text, tone)));
     }
-    let legend = "without: questions with no documents for it; short: fewer documents than n; overflow: too long for the model's window";
+    let legend = "without: questions with no documents for it; short: fewer documents than n; overflow: too long for the model's window; draw: source, and i for independent draws";
     flow.say(&app.wraps, legend, Tone::Faint);
+}
+
+/// Which documents, and `i` for independent draws.
+fn drawn(row: &EstimatedCondition) -> String {
+    let mark = match row.condition.mode {
+        Mode::Nested => "",
+        Mode::Independent => " i",
+    };
+    format!("{}{mark}", row.condition.source.name())
 }
 
 fn row_text(row: &EstimatedCondition) -> String {
@@ -351,8 +370,9 @@ fn row_text(row: &EstimatedCondition) -> String {
         _ => row.condition.p.to_string(),
     };
     format!(
-        "{:<12}{:>3}{p:>5}{:>10}{:>8}{:>6}{:>9}{:>7}{:>7}",
+        "{:<12}{:<9}{:>3}{p:>5}{:>10}{:>8}{:>6}{:>9}{:>7}{:>7}",
         row.condition.scenario.name(),
+        drawn(row),
         row.condition.docs,
         row.instances,
         row.without,

@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use crate::domain::cost::spent;
 use crate::domain::pace::{duration, per_time};
 use crate::domain::text::count;
 use crate::tui::app::App;
@@ -118,12 +119,16 @@ fn gauge(app: &App, running: &Running, flow: &mut Flow) {
 
 fn figures(app: &App, running: &Running, flow: &mut Flow) {
     let progress = &running.progress;
-    let rate = running.rate.per_second().map(per_time);
     let moving = matches!(
         running.phase,
         Phase::Asking | Phase::Pausing | Phase::Stopping { .. }
     );
-    let mut speed = rate.unwrap_or_else(|| "-".to_owned());
+    // At rest it is that of the time in which it ran.
+    let rate = match moving {
+        true => running.rate.per_second(),
+        false => mean_rate(running),
+    };
+    let mut speed = rate.map_or_else(|| "-".to_owned(), per_time);
     if moving {
         speed += &format!(
             ", {} of {} under way",
@@ -132,6 +137,9 @@ fn figures(app: &App, running: &Running, flow: &mut Flow) {
         );
     }
     fact(app, flow, "rate", &speed, Tone::Text);
+    if let Some(waiting) = progress.waiting.as_ref().filter(|_| moving) {
+        fact(app, flow, "waiting", waiting, Tone::Warning);
+    }
     if let (Phase::Asking, Some(left)) = (&running.phase, running.left()) {
         fact(
             app,
@@ -178,10 +186,9 @@ fn figures(app: &App, running: &Running, flow: &mut Flow) {
         grouped(progress.completion_tokens)
     );
     fact(app, flow, "tokens", &tokens, Tone::Text);
-    let cost = progress.dollars.map_or_else(
-        || "no prices are configured".to_owned(),
-        |cost| format!("${cost:.2}"),
-    );
+    let measured = progress.prompt_tokens + progress.completion_tokens;
+    let cost = spent(progress.dollars, measured, progress.unmeasured)
+        .unwrap_or_else(|| "no prices are configured".to_owned());
     fact(app, flow, "cost", &cost, Tone::Text);
     if let Some(estimate) = &running.estimate {
         fact(app, flow, "model", &estimate.model, Tone::Text);
@@ -205,6 +212,13 @@ fn figures(app: &App, running: &Running, flow: &mut Flow) {
             fact(app, flow, "caution", caution, Tone::Warning);
         }
     }
+}
+
+/// Instances per second over the time in which it ran.
+fn mean_rate(running: &Running) -> Option<f64> {
+    let progress = &running.progress;
+    let rate = progress.finished as f64 / progress.elapsed.as_secs_f64();
+    (rate.is_finite() && rate > 0.0).then_some(rate)
 }
 
 fn kinds<N: std::fmt::Display>(counts: &[(String, N)]) -> String {
@@ -269,6 +283,13 @@ fn ended(app: &App, running: &Running, end: &SweepEnd, flow: &mut Flow) {
         grouped(end.missing as u64)
     );
     flow.say(&app.wraps, &text, Tone::Strong);
+    if end.too_long > 0 {
+        let text = format!(
+            "{} more do not fit the model's window and are not asked.",
+            grouped(end.too_long as u64)
+        );
+        flow.say(&app.wraps, &text, Tone::Warning);
+    }
     if let Some(judged) = &end.judged {
         flow.say(&app.wraps, &format!("Judge: {judged}."), Tone::Text);
     }

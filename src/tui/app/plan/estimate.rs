@@ -22,6 +22,8 @@ pub struct Estimate {
     pub to_reuse: usize,
     /// Calls.
     pub to_ask: usize,
+    /// Instances without a reply that do not fit the model's window: no call is made for them.
+    pub too_long: usize,
     /// Predicted prompt tokens of the calls.
     pub tokens: u64,
     /// Tokens of their replies at most.
@@ -53,15 +55,17 @@ pub struct JudgePlan {
     pub cost: Cost,
 }
 
-/// How long the calls will take by earlier replies of the model.
+/// How long the calls will take by earlier replies of the models and by their limits per minute.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimeEstimate {
-    /// Mean seconds of a reply.
-    pub per_reply: f64,
+    /// Mean seconds of an earlier reply; `None` where there is none.
+    pub per_reply: Option<f64>,
     /// Replies that this is taken from.
     pub replies: usize,
     /// Seconds for all calls, that many at a time.
     pub seconds: f64,
+    /// Whether it may take longer: only the limits per minute are known.
+    pub at_least: bool,
 }
 
 /// What a sweep will ask under one condition.

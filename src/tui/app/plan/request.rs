@@ -1,8 +1,8 @@
 //! A sweep as it was asked for.
 
 use crate::data::dataset::Dataset;
-use crate::domain::context::Scenario;
-use crate::domain::plan::{Conditions, Grid};
+use crate::domain::context::{Mode, Scenario};
+use crate::domain::plan::{Conditions, Grid, check_size};
 use crate::domain::text::clean;
 
 /// A sweep as it was asked for.
@@ -44,7 +44,17 @@ pub struct Factors {
 impl Factors {
     /// Instances at most.
     pub fn product(self) -> usize {
-        self.conditions * self.questions * self.models * self.repeats
+        [self.conditions, self.questions, self.models, self.repeats]
+            .into_iter()
+            .fold(1, usize::saturating_mul)
+    }
+
+    /// Whether they are few enough to be planned.
+    ///
+    /// # Errors
+    /// A sentence that says how many they would be.
+    pub fn check(self) -> Result<(), String> {
+        check_size(&[self.product()])
     }
 }
 
@@ -100,6 +110,18 @@ impl SweepRequest {
         );
         flag("--docs", self.grid.docs.as_ref().map(joined));
         flag("--p", self.grid.p.as_ref().map(joined));
+        let modes = &self.grid.modes;
+        flag(
+            "--mode",
+            (*modes != [Mode::default()]).then(|| joined(modes.iter().map(|one| one.name()))),
+        );
+        flag(
+            "--source",
+            self.grid
+                .sources
+                .as_ref()
+                .map(|sources| joined(sources.iter().map(|one| one.name()))),
+        );
         let seeds = &self.grid.seeds;
         flag("--seeds", (*seeds != [0]).then(|| joined(seeds)));
         flag("--limit", self.limit.map(|limit| limit.to_string()));

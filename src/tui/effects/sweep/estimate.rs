@@ -3,19 +3,13 @@
 use std::sync::Arc;
 
 use crate::data::dataset::Dataset;
-use crate::data::store::{RunSummary, Store};
+use crate::data::store::Store;
 use crate::domain::context::Condition;
 use crate::domain::cost::Cost;
-use crate::engine::sweep::estimate_judge;
+use crate::engine::sweep::{estimate_judge, estimate_time};
 use crate::tui::app::plan::{Estimate, EstimatedCondition, JudgePlan, SweepRequest, TimeEstimate};
 use crate::tui::effects::Job;
 use crate::tui::effects::sweep::{Models, Part, planned};
-
-/// Calls at a time that a sweep starts with at most.
-const FIRST_CALLS: usize = 32;
-
-/// Runs that are looked through for earlier replies of a model.
-const RUNS_TIMED: usize = 4;
 
 /// What a sweep would ask.
 ///
@@ -30,7 +24,13 @@ pub(super) fn estimated(
     let store = job.reading()?;
     let parts = planned(job, models, dataset, request, store.as_ref(), &|_, _| {})?;
     let mut estimate = estimate_of(job, &parts, request, store.as_ref())?;
-    estimate.time = store.and_then(|store| time(&store, &parts));
+    let sweeps = parts.iter().map(|part| (&part.sweep, &part.plan));
+    estimate.time = estimate_time(store.as_ref(), sweeps).map(|time| TimeEstimate {
+        per_reply: time.per_reply,
+        replies: time.replies,
+        seconds: time.seconds,
+        at_least: time.at_least,
+    });
     Ok(estimate)
 }
 
@@ -100,6 +100,7 @@ fn add_part(sum: &mut Estimate, part: &Part) {
     sum.done += plan.done();
     sum.to_reuse += plan.to_reuse();
     sum.to_ask += to_ask;
+    sum.too_long += plan.too_long();
     sum.tokens += tokens;
     sum.reply_tokens += u64::from(max_tokens) * to_ask as u64;
     sum.concurrency = sum.concurrency.max(sweep.ceiling());
@@ -157,52 +158,4 @@ fn words(cell: &Condition) -> String {
         "{} with n = {}, p = {} % is left out",
         cell.scenario, cell.docs, cell.p
     )
-}
-
-/// How long the calls will take by the newest runs that hold replies of the models; `None` where nothing is known of
-/// one of them.
-fn time(store: &Store, parts: &[Part]) -> Option<TimeEstimate> {
-    let runs = store.runs().ok()?;
-    let mut known: Vec<(String, Vec<f64>)> = Vec::new();
-    let mut estimate = TimeEstimate {
-        per_reply: 0.0,
-        replies: 0,
-        seconds: 0.0,
-    };
-    for part in parts {
-        let name = &part.sweep.model.identity().name;
-        if !known.iter().any(|(model, _)| model == name) {
-            known.push((name.clone(), seconds_of(store, &runs, name)));
-        }
-        let (_, seconds) = known.iter().find(|(model, _)| model == name)?;
-        if seconds.is_empty() {
-            return None;
-        }
-        let per_reply = seconds.iter().sum::<f64>() / seconds.len() as f64;
-        let at_once = part.sweep.ceiling().min(FIRST_CALLS);
-        estimate.seconds += per_reply * part.plan.to_ask() as f64 / at_once as f64;
-    }
-    let all = || known.iter().flat_map(|(_, seconds)| seconds);
-    estimate.replies = all().count();
-    estimate.per_reply = all().sum::<f64>() / estimate.replies as f64;
-    Some(estimate)
-}
-
-/// What earlier replies of a model took, in seconds.
-fn seconds_of(store: &Store, runs: &[RunSummary], model: &str) -> Vec<f64> {
-    let of_model = runs
-        .iter()
-        .filter(|run| run.models.iter().any(|name| name == model));
-    let mut seconds = Vec::new();
-    for run in of_model.take(RUNS_TIMED) {
-        let Ok(page) = store.page_of_run(&run.name, 0) else {
-            continue;
-        };
-        let replies = page.records.iter().filter(|one| one.model_name == model);
-        seconds.extend(replies.filter_map(|record| {
-            let total = record.reply.get("timing")?.get("total_ms")?.as_f64()?;
-            Some(total / 1000.0)
-        }));
-    }
-    seconds
 }

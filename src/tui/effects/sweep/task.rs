@@ -9,7 +9,7 @@ use crate::data::dataset::Dataset;
 use crate::data::store::{RunLock, Store};
 use crate::domain::text::count;
 use crate::engine::rescore::{JudgeCounts, JudgeRequest, JudgeTrouble, judge_run, rescore};
-use crate::engine::sweep::{Control, PartEnd, Progress, Step, Stopped, ask_part};
+use crate::engine::sweep::{Control, PartEnd, Progress, Step, Stopped, Waiting, ask_part};
 use crate::model::{FailureKind, Sampling};
 use crate::tui::Prices;
 use crate::tui::app::Ticket;
@@ -91,7 +91,8 @@ impl Task<'_> {
             let taken_over = done.reused.count();
             end.progress = after(&before, &done.ended.progress, taken_over, part.prices);
             end.replies += done.summary.replies();
-            end.missing += done.summary.missing();
+            end.missing += done.summary.left();
+            end.too_long += done.summary.too_long();
             unavailable += done.summary.unavailable();
             last_failure = done.ended.progress.last_failure.clone().or(last_failure);
             match &done.ended.stopped {
@@ -107,8 +108,9 @@ impl Task<'_> {
         // What was not begun is missing too.
         let not_begun = left
             .iter()
-            .map(|part| part.plan.instances() - part.plan.done());
+            .map(|part| part.plan.instances() - part.plan.done() - part.plan.too_long());
         end.missing += not_begun.sum::<usize>();
+        end.too_long += left.iter().map(|part| part.plan.too_long()).sum::<usize>();
         end.replies += left.iter().map(|part| part.plan.done()).sum::<usize>();
         if end.replies == 0 && end.trouble.is_none() && !end.by_user {
             let last =
@@ -254,6 +256,8 @@ fn after(
         retries: sums(&before.retries, &now.retries),
         prompt_tokens: before.prompt_tokens + now.prompt_tokens,
         completion_tokens: before.completion_tokens + now.completion_tokens,
+        unmeasured: before.unmeasured + now.unmeasured,
+        waiting: now.waiting,
         // The first part has nothing before it.
         dollars: match before.elapsed.is_zero() {
             true => dollars,
@@ -294,6 +298,8 @@ fn progress_of(progress: &Progress) -> SweepProgress {
         retries: named(progress.retries.iter()),
         prompt_tokens: progress.prompt_tokens,
         completion_tokens: progress.completion_tokens,
+        unmeasured: progress.unmeasured,
+        waiting: progress.waiting.as_ref().map(Waiting::words),
         in_flight: progress.in_flight,
         limit: progress.limit,
         elapsed: progress.elapsed,
