@@ -630,9 +630,8 @@ impl Effects {
         self.thread("load dataset", move || {
             let remembered = job.setup.session.as_ref();
             if let Some(remembered) = remembered.filter(|one| first && !one.fresh) {
-                job.send(Message::Session(crate::data::session::read(
-                    &remembered.path,
-                )));
+                let before = crate::data::session::read(&remembered.path);
+                job.send(Message::Session(before.map(|before| before.map(Box::new))));
             }
             let read = catch_unwind(AssertUnwindSafe(|| match &job.setup.dataset {
                 Source::Folder(path) => Dataset::open(path),

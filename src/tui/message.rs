@@ -50,7 +50,7 @@ pub enum Message {
     /// The dataset was read, or could not be.
     Dataset(Result<Arc<Dataset>, String>),
     /// Where one was the last time was read: before the dataset, or not at all.
-    Session(Result<Option<Session>, String>),
+    Session(Result<Option<Box<Session>>, String>),
     /// Where one is may have changed a while ago: the moment to store it.
     KeepSession,
     /// The model was opened, or could not be.

@@ -596,9 +596,10 @@ impl Signals {
             // Each is asked, so that each remembers whom to wake.
             let mut any = |signals: &mut Vec<tokio::signal::unix::Signal>| {
                 let heard = signals.iter_mut();
-                heard.fold(false, |before, signal| {
-                    signal.poll_recv(context).is_ready() || before
-                })
+                heard
+                    .filter_map(|signal| signal.poll_recv(context).is_ready().then_some(()))
+                    .count()
+                    > 0
             };
             let (ended, interrupted) = (any(&mut self.ends), any(&mut self.interrupts));
             match (ended, interrupted, self.stop.poll_recv(context)) {

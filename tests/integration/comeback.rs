@@ -17,7 +17,7 @@ use crate::screens::{Stage, fixture};
 fn started(before: Option<Place>) -> (Stage, Vec<Effect>) {
     let mut stage = Stage::new((120, 40), ColorDepth::True);
     stage.app.comeback.on = true;
-    stage.send(Message::Session(Ok(before)));
+    stage.send(Message::Session(Ok(before.map(Box::new))));
     let effects = stage.send(Message::Dataset(Ok(fixture())));
     (stage, effects)
 }
@@ -175,7 +175,7 @@ fn a_named_annotator_wins_over_the_remembered_one() {
     stage.app.comeback.on = true;
     stage.app.comeback.annotator_named = true;
     stage.app.annotate.annotator = "ben".into();
-    stage.send(Message::Session(Ok(Some(place))));
+    stage.send(Message::Session(Ok(Some(Box::new(place)))));
     stage.send(Message::Dataset(Ok(fixture())));
     assert_eq!(stage.app.annotate.annotator, "ben");
     // Where another one stood in the queue is no place for him.

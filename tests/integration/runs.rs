@@ -230,7 +230,10 @@ fn a_reply_that_could_not_be_stored_can_be_imported() {
     let place = with_a_run();
     let mut record = place.records("night").remove(0);
     record.created_at = "2026-01-01T00:00:00Z".into();
-    let file = medrgb::data::store::save_beside(&place.path("runs.sqlite"), &record).unwrap();
+    let file = medrgb::data::store::Store::open(&place.path("runs.sqlite"))
+        .unwrap()
+        .save_beside(&record, "full")
+        .unwrap();
     let file = file.to_str().unwrap().to_owned();
     let (code, counted, err) = finish(place.program(&["runs", "import", &file, "--json"]));
     assert_eq!((code, &counted["imported"]), (Some(0), &json!(1)), "{err}");

@@ -131,7 +131,7 @@ fn datasets_modes_and_sources_are_one_run() {
                 .context
                 .documents
                 .iter()
-                .map(|document| document.source)
+                .map(|document| format!("{:?}", document.source))
                 .collect();
             assert_eq!(sources.len(), 1, "documents of one source only");
             (

@@ -233,10 +233,12 @@ fn places(one: &PlantedTrace, reasoning: &str, facts: &mut Vec<Fact>) {
         let known = groups
             .iter_mut()
             .find(|(words, first, _)| *words == text && first.words == around.words);
-        match known {
-            Some((_, _, times)) => *times += 1,
-            None if groups.len() < PLACES => groups.push((text, around, 1)),
-            None => more += 1,
+        if let Some((_, _, times)) = known {
+            *times += 1;
+        } else if groups.len() < PLACES {
+            groups.push((text, around, 1));
+        } else {
+            more += 1;
         }
     }
     for (text, around, times) in groups {

@@ -14,9 +14,9 @@ use crate::tui::effects::Effect;
 use crate::tui::update::{browse, compare, find, instance, probe, queue, retrieval, sweep};
 
 /// What was remembered has been read.
-pub(super) fn on_read(app: &mut App, result: Result<Option<Session>, String>) {
+pub(super) fn on_read(app: &mut App, result: Result<Option<Box<Session>>, String>) {
     match result {
-        Ok(session) => app.comeback.before = session,
+        Ok(session) => app.comeback.before = session.map(|session| *session),
         Err(problem) => app.complain(problem),
     }
 }

@@ -152,12 +152,9 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
     }
     match command {
         Command::Open => {
-            if app
-                .review
-                .queue
-                .as_ref()
-                .is_some_and(|queue| queue.item().is_some())
-            {
+            let queue = app.review.queue.as_ref();
+            let chosen = queue.and_then(|queue| queue.item()).is_some();
+            if chosen {
                 open(app);
             }
         }

@@ -274,7 +274,7 @@ fn figures(app: &App, compared: &Compared, width: u16) -> Flow {
     };
     let text = format!("{}, {}", count(pairs, "pair"), count(questions, "question"));
     flow.say(&app.wraps, &text, Tone::Text);
-    let table = Table::of(metrics.iter().map(|(_, figures)| figures), flow.width());
+    let table = Table::of(metrics.values(), flow.width());
     table.head(app, &mut flow);
     for (metric, figures) in metrics {
         let lower = match metric.higher_is_better() {
