@@ -151,12 +151,14 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         return Vec::new();
     }
     match command {
-        Command::Open => {
-            let queue = app.review.queue.as_ref();
-            let chosen = queue.and_then(|queue| queue.item()).is_some();
-            if chosen {
-                open(app);
-            }
+        Command::Open
+            if app
+                .review
+                .queue
+                .as_ref()
+                .is_some_and(|queue| queue.item().is_some()) =>
+        {
+            open(app);
         }
         Command::Undo => return undo(app, Act::Undo),
         Command::Redo => return undo(app, Act::Redo),
