@@ -30,10 +30,7 @@ pub(in crate::data) fn open_shared(path: &Path) -> Result<File, LockFault> {
     locked(path, File::try_lock_shared)
 }
 
-fn locked(
-    path: &Path,
-    lock: fn(&File) -> Result<(), TryLockError>,
-) -> Result<File, LockFault> {
+fn locked(path: &Path, lock: fn(&File) -> Result<(), TryLockError>) -> Result<File, LockFault> {
     let file = OpenOptions::new()
         .create(true)
         .read(true)

@@ -95,11 +95,7 @@ fn each_field(text: &str, visit: &mut Visit<'_>) {
     }
 }
 
-fn in_table(
-    table: &DeTable<'_>,
-    prefix: &str,
-    visit: &mut Visit<'_>,
-) {
+fn in_table(table: &DeTable<'_>, prefix: &str, visit: &mut Visit<'_>) {
     for (key, value) in table {
         let name = match prefix {
             "" => key.get_ref().to_string(),

@@ -606,7 +606,7 @@ const PAGES: [Page; 21] = [
             question_id: text(fill, "q", at),
             title: text(fill, "title", at),
             excerpt: text(fill, "words around", at),
-            marks: vec![0..5],
+            marks: Vec::from([0..5]),
             reply: None,
         });
         let event = FindEvent::Found(Ok(hits.collect()));

@@ -177,7 +177,8 @@ fn the_environment_decides_the_first_frame() {
 
 #[test]
 fn nothing_is_asked_where_the_answer_would_not_matter() {
-    let cases: [(&[&str], &[(&str, &str)]); 3] = [
+    type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)]);
+    let cases: [Case<'_>; 3] = [
         (&["--theme", "light"], &[]),
         (&[], &[("NO_COLOR", "1")]),
         (&[], &[("TERM", "linux")]),
