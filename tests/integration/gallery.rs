@@ -606,7 +606,7 @@ const PAGES: [Page; 21] = [
             question_id: text(fill, "q", at),
             title: text(fill, "title", at),
             excerpt: text(fill, "words around", at),
-            marks: Vec::from([0..5]),
+            marks: std::iter::once(0..5).collect(),
             reply: None,
         });
         let event = FindEvent::Found(Ok(hits.collect()));

@@ -424,7 +424,7 @@ mod tests {
                 },
             ],
             in_reasoning: vec![23..28, 34..39],
-            truth_in_reasoning: Vec::from([51..56]),
+            truth_in_reasoning: std::iter::once(51..56).collect(),
             edited_runs: vec![EditedRun {
                 at: 15..28,
                 text: "dose is 50 mg".into(),
