@@ -230,12 +230,13 @@ fn places(one: &PlantedTrace, reasoning: &str, facts: &mut Vec<Fact>) {
         let Some(around) = Around::of(reasoning, at) else {
             continue;
         };
+        let room = groups.len() < PLACES;
         let known = groups
             .iter_mut()
             .find(|(words, first, _)| *words == text && first.words == around.words);
         match known {
             Some((_, _, times)) => *times += 1,
-            None if groups.len() < PLACES => groups.push((text, around, 1)),
+            None if room => groups.push((text, around, 1)),
             None => more += 1,
         }
     }
