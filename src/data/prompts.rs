@@ -73,6 +73,10 @@ mod tests {
             "{said}"
         );
         fs::write(&file, [0xff]).unwrap();
-        assert!(message(folder.path()).contains("standard.user.j2 can't be read"));
+        let said = message(folder.path());
+        assert!(
+            said.contains("standard.user.j2, line 1: this is not UTF-8"),
+            "{said}"
+        );
     }
 }

@@ -49,9 +49,9 @@ fn words(text: &str) -> Vec<(Range<usize>, String)> {
     let mut found = Vec::new();
     for word in text.split(|c: char| c.is_whitespace() || "/()[]\u{2014}".contains(c)) {
         let bare = word.trim_matches(is_edge);
-        let bare = bare
-            .strip_suffix("'s")
-            .or(bare.strip_suffix("\u{2019}s"))
+        let bare = ["'s", "\u{2019}s", "'S", "\u{2019}S"]
+            .iter()
+            .find_map(|owned| bare.strip_suffix(owned))
             .unwrap_or(bare);
         if bare.chars().any(char::is_alphanumeric) {
             // Both are slices of the text, so the difference of their starts is an offset.

@@ -395,6 +395,7 @@ fn ten_labels_survive_a_kill_and_the_work_goes_on() {
     session.press(" ");
     session.wait_for("[x] adopted");
     session.press("\x1b");
+    session.wait_without("[x] adopted");
     session.wait_for("only: wrong · misinformation adopted");
     session.wait_for("0 of 12 done");
     session.press("\r");

@@ -82,6 +82,11 @@ fn stray(written: &[u8]) -> Option<String> {
 
 /// Bytes of the sequence that a text begins with, if the program writes such.
 fn sequence(text: &str) -> Option<usize> {
+    // The question for the background.
+    const BACKGROUND: &str = "\u{1b}]11;?\u{7}";
+    if text.starts_with(BACKGROUND) {
+        return Some(BACKGROUND.len());
+    }
     let body = text.strip_prefix("\u{1b}[")?;
     let end = body.find(|c: char| ('@'..='~').contains(&c))?;
     let (parameters, last) = (&body[..end], body[end..].chars().next()?);
@@ -92,6 +97,8 @@ fn sequence(text: &str) -> Option<usize> {
     let known = match (parameters.starts_with('?'), last) {
         // Screens, cursor, paste, synchronised frames, mouse.
         (true, 'h' | 'l') => true,
+        // What it is, asked behind the question for the background.
+        (false, 'c') => parameters.is_empty(),
         (false, 'm' | 'H' | 'J' | 'K' | 'A' | 'B' | 'C' | 'D' | 'G') => true,
         _ => false,
     };

@@ -150,13 +150,13 @@ fn a_sweep_is_planned_watched_drawn_and_compared() {
         let side = &accuracy[side];
         let percent = |value: &Value| value.as_f64().unwrap() * 100.0;
         format!(
-            "{:.1} % [{:.1}, {:.1}]",
+            "{:.1} [{:.1}, {:.1}]",
             percent(&side["rate"]),
             percent(&side["interval"][0]),
             percent(&side["interval"][1])
         )
     };
-    session.wait_for(&format!("A {}  B {}", rate("a"), rate("b")));
+    session.wait_for(&format!("{}  {}", rate("a"), rate("b")));
     session.press("\r");
     session.wait_for("documents");
     session.press("\x03");

@@ -933,6 +933,8 @@ fn twenty_decisions_survive_a_kill_and_the_work_goes_on() {
     session.press("q");
     session.wait_for("enter opens it");
     session.press("q");
+    session.wait_for("q again quits");
+    session.press("q");
     assert!(session.wait_for_end().success());
 
     let home = session.home_folder().to_owned();

@@ -636,7 +636,7 @@ fn the_run_is_named_after_dataset_and_model_until_the_user_names_it() {
     stage.app.sweep.models = vec!["embedded".into(), "served".into()];
     planned(&mut stage);
     assert_eq!(stage.app.sweep.form.run.text(), "demo-embedded");
-    stage.keys("j j j j j j j j right");
+    stage.keys("j j j j j j j j j j right");
     assert_eq!(stage.app.sweep.form.run.text(), "demo-served");
     stage.keys("j j j j j enter");
     stage.type_text("2");
@@ -932,8 +932,9 @@ fn scores_and_trace_agree_about_a_claim_that_is_only_contained() {
     for part in [
         "the planted answer stands in it, but it is not the planted answer: not counted as adopted",
         "misinformation adopted = 0 / 2",
-        "contained in its sub-answer",
-        "Of 2 planted claims: 0 adopted (given as the sub-answer, as the score counts), 1 contained",
+        "sub-answer 1 contains it; \"misinformation adopted\" counts only a sub-answer that is it",
+        "Of 2 planted claims: 0 adopted (given as",
+        "contained in a longer sub-answer, 1 not in the reply",
     ] {
         assert!(
             screen.to_lowercase().contains(&part.to_lowercase()),

@@ -110,7 +110,7 @@ fn exported_records_come_back_as_they_were() {
     let (_, counted, err) = import("night.jsonl", &[]);
     assert_eq!(
         counted,
-        json!({"imported": 0, "already_there": 16, "unreadable": 0}),
+        json!({"imported": 0, "already_there": 16, "unreadable": 0, "judgements": 0}),
         "{err}"
     );
 
@@ -207,7 +207,7 @@ fn a_faulty_name_of_a_run_is_refused_wherever_it_comes_in() {
     let (code, _, err) = finish(place.program(&["sweep", "--plan", "plan.toml", "--dry-run"]));
     assert_eq!(code, Some(2), "{err}");
     assert!(
-        err.contains("plan.toml: run: ") && err.contains("control characters"),
+        err.contains("plan.toml line 3: run: ") && err.contains("control characters"),
         "{err}"
     );
     std::fs::rename(place.path("set"), place.path("s\u{1b}et")).unwrap();

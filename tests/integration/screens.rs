@@ -118,6 +118,7 @@ fn key(name: &str) -> KeyEvent {
         "down" => (KeyCode::Down, KeyModifiers::NONE),
         "space" => (KeyCode::Char(' '), KeyModifiers::NONE),
         "end" => (KeyCode::End, KeyModifiers::NONE),
+        "home" => (KeyCode::Home, KeyModifiers::NONE),
         "left" => (KeyCode::Left, KeyModifiers::NONE),
         "right" => (KeyCode::Right, KeyModifiers::NONE),
         "backspace" => (KeyCode::Backspace, KeyModifiers::NONE),
@@ -496,7 +497,13 @@ fn a_rebuilt_index_answers_the_shown_query() {
 
     let info = IndexInfo {
         documents: 16,
-        encoder: None,
+        encoder: Some(EncoderSummary {
+            name: "minilm-l6".into(),
+            dim: 384,
+            backend: "CPU, 2 threads".into(),
+            stand_in: true,
+            weights_sha256: String::new(),
+        }),
         recall_at_10: None,
         notice: None,
     };
@@ -700,7 +707,7 @@ fn the_footer_has_the_keys_one_needs() {
     for hint in [
         "a ask",
         "s scenario",
-        "d diff",
+        "c next change",
         "r retrieval",
         "q back",
         "? all keys",

@@ -230,7 +230,6 @@ fn places(one: &PlantedTrace, reasoning: &str, facts: &mut Vec<Fact>) {
         let Some(around) = Around::of(reasoning, at) else {
             continue;
         };
-        let room = groups.len() < PLACES;
         let known = groups
             .iter_mut()
             .find(|(words, first, _)| *words == text && first.words == around.words);

@@ -48,7 +48,7 @@ fn area(app: &App) -> Rect {
         _ => above_footer.height,
     };
     Rect {
-        x: (above_footer.width - width) / 2,
+        x: (above_footer.width.saturating_sub(width)) / 2,
         width,
         height,
         ..above_footer
@@ -65,8 +65,8 @@ fn beside_the_list(app: &App, above_footer: Rect) -> Rect {
     let below_title = above_footer.height.saturating_sub(1).max(1);
     let rows = choice::rows(app, width.saturating_sub(FRAME_COLUMNS));
     Rect {
-        x: above_footer.width - width,
-        y: above_footer.height - below_title,
+        x: above_footer.width.saturating_sub(width),
+        y: above_footer.height.saturating_sub(below_title),
         width,
         height: below_title.min(rows.saturating_add(2)),
     }

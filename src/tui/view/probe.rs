@@ -268,12 +268,11 @@ fn row(app: &App, tried: &Tried, flow: &mut Flow) {
         (_, effect) => ("?", effect.describe(), Tone::Warning),
     };
     let change = one_line(tried.change.as_deref().unwrap_or("as composed"));
+    let said = one_line(&tried.said);
     let said = match flow.width() {
-        96.. => fit(&tried.said, SAID),
+        96.. => fit(&said, SAID),
         _ => fit(
-            &tried
-                .said
-                .replace("insufficient information", "insufficient"),
+            &said.replace("insufficient information", "insufficient"),
             12,
         ),
     };
