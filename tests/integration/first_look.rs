@@ -95,7 +95,7 @@ fn long_edits() -> Arc<Dataset> {
         "answer": "B",
     });
     std::fs::write(folder.join("qa.jsonl"), format!("{question}\n")).unwrap();
-    let padding = |word: &str| format!("{word} filler ").repeat(150);
+    let padding = |word: &str| format!("{word} filler ").repeat(600);
     let text = |k: usize, word: &str| {
         let (before, after) = (padding("before"), padding("after"));
         format!("Report {k}. {before} measured {word} here. {after} the end.")

@@ -931,7 +931,7 @@ fn scores_and_trace_agree_about_a_claim_that_is_only_contained() {
     let screen = screen.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "the planted answer stands in it, but it is not the planted answer: not counted as adopted",
-        "misinformation adopted = 0 / 2",
+        "adversarial sub-questions = 0 / 2",
         "sub-answer 1 contains it; \"misinformation adopted\" counts only a sub-answer that is it",
         "Of 2 planted claims: 0 adopted (given as",
         "contained in a longer sub-answer, 1 not in the reply",

@@ -122,7 +122,7 @@ fn exported_records_come_back_as_they_were() {
     assert_eq!(code, Some(0));
     assert_eq!(
         counted,
-        json!({"imported": 15, "already_there": 0, "unreadable": 2}),
+        json!({"imported": 15, "already_there": 0, "unreadable": 2, "judgements": 0}),
         "{err}"
     );
     assert!(
