@@ -85,18 +85,17 @@ pub fn lines(text: &str) -> BTreeMap<String, usize> {
     found
 }
 
+/// What is done with a field: its dotted name, the bytes of its own name, those of its value.
+type Visit<'a> = dyn FnMut(&str, Range<usize>, Range<usize>) + 'a;
+
 /// Shows every field with the places of its name and its value; tables before what is in them.
-fn each_field(text: &str, visit: &mut dyn FnMut(&str, Range<usize>, Range<usize>)) {
+fn each_field(text: &str, visit: &mut Visit<'_>) {
     if let Ok(table) = DeTable::parse(text) {
         in_table(table.get_ref(), "", visit);
     }
 }
 
-fn in_table(
-    table: &DeTable<'_>,
-    prefix: &str,
-    visit: &mut dyn FnMut(&str, Range<usize>, Range<usize>),
-) {
+fn in_table(table: &DeTable<'_>, prefix: &str, visit: &mut Visit<'_>) {
     for (key, value) in table {
         let name = match prefix {
             "" => key.get_ref().to_string(),
