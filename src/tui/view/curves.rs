@@ -313,7 +313,7 @@ fn words(app: &App, shown: &Shown<'_>, width: u16) -> Flow {
     flow
 }
 
-/// What one sees of a curve at a glance: highest and lowest rate, and which way it goes.
+/// Highest and lowest rate.
 fn sentence(panel: &Panel, row: &Row) -> Option<String> {
     let points: Vec<(f64, &str)> = row
         .cells
@@ -324,43 +324,15 @@ fn sentence(panel: &Panel, row: &Row) -> Option<String> {
     let by_rate = |a: &&(f64, &str), b: &&(f64, &str)| a.0.total_cmp(&b.0);
     let (low, at_low) = points.iter().min_by(by_rate)?;
     let (high, at_high) = points.iter().max_by(by_rate)?;
-    let ends = match points.len() {
-        1 => return Some(format!("{} at {at_low}.", percent(*low))),
-        _ if low == high => return Some(format!("{} everywhere.", percent(*low))),
+    Some(match points.len() {
+        1 => format!("{} at {at_low}.", percent(*low)),
+        _ if low == high => format!("{} everywhere.", percent(*low)),
         _ => format!(
             "Highest {} at {at_high}, lowest {} at {at_low}.",
             percent(*high),
             percent(*low)
         ),
-    };
-    Some(match joined(panel).then(|| course(&points)).flatten() {
-        Some(course) => format!("{ends} {course}"),
-        None => ends,
     })
-}
-
-/// Which way a curve goes from point to point, and where it goes most.
-fn course(points: &[(f64, &str)]) -> Option<String> {
-    let steps = points.windows(2).filter_map(|pair| match pair {
-        [from, to] => Some((to.0 - from.0, from.1, to.1)),
-        _ => None,
-    });
-    let steps: Vec<(f64, &str, &str)> = steps.collect();
-    let (most, from, to) = steps
-        .iter()
-        .max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()))
-        .filter(|_| steps.len() > 1)?;
-    let way = if steps.iter().all(|step| step.0 > 0.0) {
-        "Rises at every step"
-    } else if steps.iter().all(|step| step.0 < 0.0) {
-        "Falls at every step"
-    } else {
-        "Goes up and down"
-    };
-    Some(format!(
-        "{way}; most from {from} to {to}, by {} points.",
-        self::points(*most)
-    ))
 }
 
 fn percent(rate: f64) -> String {
@@ -484,31 +456,4 @@ fn paper_words(app: &App, shown: &Shown<'_>, flow: &mut Flow) {
         curves.subject + 1
     );
     flow.say(&app.wraps, &text, Tone::Faint);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_course_of_a_curve_is_told() {
-        let told = |rates: &[f64]| {
-            let labels = ["p=0", "p=20", "p=40", "p=60"];
-            let points: Vec<(f64, &str)> = rates.iter().copied().zip(labels).collect();
-            course(&points)
-        };
-        assert_eq!(
-            told(&[0.1, 0.5, 0.6]).as_deref(),
-            Some("Rises at every step; most from p=0 to p=20, by +40.0 points.")
-        );
-        assert_eq!(
-            told(&[0.6, 0.5, 0.1]).as_deref(),
-            Some("Falls at every step; most from p=20 to p=40, by -40.0 points.")
-        );
-        assert_eq!(
-            told(&[0.1, 0.3, 0.2, 0.2]).as_deref(),
-            Some("Goes up and down; most from p=0 to p=20, by +20.0 points.")
-        );
-        assert_eq!(told(&[0.1, 0.3]), None, "two points say it themselves");
-    }
 }
