@@ -1,4 +1,4 @@
-//! Annotations on disk: a history that is only ever added to, beside the run store ([`crate::data::journal`]).
+//! Annotations on disk: a history that is only ever added to, beside the run store (`data::journal`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 //! Decisions of reviewers on disk: a history that is only ever added to, beside the run store
-//! ([`crate::data::journal`]). A dataset is named by its folder's name, its items by hashes of what they say, so that
+//! (`data::journal`). A dataset is named by its folder's name, its items by hashes of what they say, so that
 //! decisions fit a copy on another machine, and never an item that was made anew.
 
 use std::collections::BTreeMap;
