@@ -34,7 +34,7 @@ class Terminal:
         self.socket = Path(tempfile.mkdtemp(dir=home)) / "tmux"  # a new one: the server before may still be ending
         settings = environment(home)
         told = [part for name in settings for part in ("-e", f"{name}={settings[name]}")]
-        self.tmux("new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), *told, program, "--theme", theme, *arguments)
+        self.tmux("new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), *told, program, "--fresh", "--theme", theme, *arguments)
         self.tmux("set", "-g", "status", "off")
         self.frames, self.caption, self.pressed = [], "", ""
         self.clock = None  # seconds of the film; real ones, but slow key presses and captures do not count
