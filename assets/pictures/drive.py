@@ -235,8 +235,11 @@ STILLS = {
 def make(program, folder, wanted):
     """Writes the wanted pictures; without any all."""
     with tempfile.TemporaryDirectory(prefix="medrgb-pictures-") as place:
-        home = Path(place)
-        run(program, home, "runs", "import", str(folder / "../../sample-data/recorded.jsonl.gz"))
+        # The recorded model's replies in a home of their own: an instance shows the newest reply that is stored.
+        recorded, home = Path(place) / "recorded", Path(place) / "baselines"
+        for one in recorded, home:
+            one.mkdir()
+        run(program, recorded, "runs", "import", str(folder / "../../sample-data/recorded.jsonl.gz"))
         if not wanted or {"browse", "curves", "compare"} & wanted:
             address = baseline.serve()
             # One run has one reply to each question, so that the list shows exactly what its facets count.
@@ -254,7 +257,7 @@ def make(program, folder, wanted):
             if name == "retrieval" and not models:
                 print("retrieval.svg is left as it is: PICTURES_MODELS names no folder with an encoder", file=sys.stderr)
                 continue
-            terminal = Terminal(program, home, size, theme, *arguments)
+            terminal = Terminal(program, recorded if name == "instance" else home, size, theme, *arguments)
             try:
                 terminal.until("32 questions" if name != "talk" else "next in")
                 drive(terminal)
