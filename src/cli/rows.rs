@@ -1,7 +1,7 @@
-//! Rows that people made, as files for other programs: where they go and in which form.
+//! Rows that people made, as files: where they go and in which form, and how they are read back.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -9,6 +9,7 @@ use crate::cli::Failure;
 use crate::cli::common::{note, say, say_json, write_out};
 use crate::data::export::Format;
 use crate::data::output;
+use crate::source::{self, Line, Lines};
 
 /// The flags that say where rows go.
 #[derive(Debug, clap::Args)]
@@ -97,4 +98,31 @@ impl RowsOut {
             (false, false) => say(&said),
         }
     }
+}
+
+/// Reads the rows of a file (JSON lines, also packed); a bad one is left out and added to `problems` with its place.
+///
+/// # Errors
+/// A file that can't be read.
+pub fn read_rows<T>(
+    file: &Path,
+    row: impl Fn(&str) -> Result<T, String>,
+    problems: &mut Vec<String>,
+) -> Result<Vec<T>, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::Failed(format!("{} can't be read: {error}", file.display()))
+    };
+    let mut lines = Lines::new(source::open(file).map_err(failed)?.0);
+    let mut rows = Vec::new();
+    while let Some((number, line)) = lines.next_line().map_err(failed)? {
+        let read = match line {
+            Line::Text(text) => row(text),
+            Line::Bad(why) => Err(why),
+        };
+        match read {
+            Ok(row) => rows.push(row),
+            Err(why) => problems.push(format!("{}, line {number}: {why}", file.display())),
+        }
+    }
+    Ok(rows)
 }

@@ -7,13 +7,13 @@ use serde_json::json;
 
 use crate::cli::Failure;
 use crate::cli::common::{Environment, note, say, say_json};
+use crate::cli::rows::read_rows;
 use crate::data::annotations::{Annotations, Shelf, beside, read_row};
 use crate::data::store::{Store, Which};
 use crate::domain::annotation::{Act, Annotation, Change, Event, Hand};
 use crate::domain::run;
 use crate::domain::text::{clean, count, short};
 use crate::engine::models::store_file;
-use crate::source::{self, Line, Lines};
 
 /// Problems that are written out.
 const PROBLEMS_SHOWN: usize = 5;
@@ -53,7 +53,11 @@ struct Tally {
 
 pub(super) fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     let mut tally = Tally::default();
-    let incoming = read(&args.file, args.run.as_deref(), &mut tally)?;
+    let incoming = read_rows(
+        &args.file,
+        |line| incoming(line, args.run.as_deref()),
+        &mut tally.problems,
+    )?;
     if incoming.is_empty() {
         return Err(Failure::Failed(match tally.problems.first() {
             Some(first) => format!(
@@ -100,28 +104,6 @@ pub(super) fn run(args: Args, environment: &Environment) -> Result<(), Failure> 
         count(imported, "annotation"),
         problems.len()
     ))
-}
-
-/// Reads the rows; a bad one is left out and said.
-fn read(file: &Path, run: Option<&str>, tally: &mut Tally) -> Result<Vec<Incoming>, Failure> {
-    let failed = |error: std::io::Error| {
-        Failure::Failed(format!("{} can't be read: {error}", file.display()))
-    };
-    let mut lines = Lines::new(source::open(file).map_err(failed)?.0);
-    let mut rows = Vec::new();
-    while let Some((number, line)) = lines.next_line().map_err(failed)? {
-        let row = match line {
-            Line::Text(text) => incoming(text, run),
-            Line::Bad(why) => Err(why),
-        };
-        match row {
-            Ok(row) => rows.push(row),
-            Err(why) => tally
-                .problems
-                .push(format!("{}, line {number}: {why}", file.display())),
-        }
-    }
-    Ok(rows)
 }
 
 fn incoming(line: &str, run: Option<&str>) -> Result<Incoming, String> {

@@ -1,20 +1,20 @@
 //! `medrgb build review import`.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::json;
 
 use super::Set;
 use crate::cli::Failure;
 use crate::cli::common::{Environment, note, say, say_json};
+use crate::cli::rows::read_rows;
 use crate::data::dataset::Dataset;
 use crate::data::reviews::{ReviewShelf, Reviews, beside, read_row};
 use crate::domain::annotation::Hand;
 use crate::domain::review::{Act, Change, Decision, Event};
 use crate::domain::text::{clean, count};
 use crate::engine::models::store_file;
-use crate::source::{self, Line, Lines};
 
 /// Problems that are written out.
 const PROBLEMS_SHOWN: usize = 5;
@@ -56,7 +56,11 @@ pub(super) fn run(args: &Args, environment: &Environment) -> Result<(), Failure>
         None => None,
     };
     let mut tally = Tally::default();
-    let incoming = read(&args.file, under.as_deref(), &mut tally)?;
+    let incoming = read_rows(
+        &args.file,
+        |line| incoming(line, under.as_deref()),
+        &mut tally.problems,
+    )?;
     if incoming.is_empty() {
         let first = tally.problems.first();
         let why = first.map_or_else(String::new, |first| format!(" that can be read; {first}"));
@@ -88,28 +92,6 @@ pub(super) fn run(args: &Args, environment: &Environment) -> Result<(), Failure>
             count(imported, "decision")
         )),
     }
-}
-
-/// Reads the rows; a bad one is left out and said.
-fn read(file: &Path, under: Option<&str>, tally: &mut Tally) -> Result<Vec<Incoming>, Failure> {
-    let failed = |error: std::io::Error| {
-        Failure::Failed(format!("{} can't be read: {error}", file.display()))
-    };
-    let mut lines = Lines::new(source::open(file).map_err(failed)?.0);
-    let mut rows = Vec::new();
-    while let Some((number, line)) = lines.next_line().map_err(failed)? {
-        let row = match line {
-            Line::Text(text) => incoming(text, under),
-            Line::Bad(why) => Err(why),
-        };
-        match row {
-            Ok(row) => rows.push(row),
-            Err(why) => tally
-                .problems
-                .push(format!("{}, line {number}: {why}", file.display())),
-        }
-    }
-    Ok(rows)
 }
 
 fn incoming(line: &str, under: Option<&str>) -> Result<Incoming, String> {
