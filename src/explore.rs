@@ -11,7 +11,7 @@ use crate::cli::{annotate, encoder, search};
 use crate::data::session;
 use crate::data::talk::{self, Script};
 use crate::domain::prompt::Templates;
-use crate::engine::models::{open_model, replay, sample_replay, store_file, stored_name};
+use crate::engine::models::{judge_name, open_model, replay, sample_replay, store_file};
 use crate::model::replay::Pace;
 use crate::model::select::{resolve, sampling};
 use crate::tui::command::COMMANDS;
@@ -213,9 +213,9 @@ fn shelf(base_url: Option<String>, environment: &Environment) -> Shelf {
                 per_minute: model.map_or((None, None), |model| (model.rpm, model.tpm)),
             }
         }),
-        stored_name: Arc::new(move |name: &str| {
+        judge_name: Arc::new(move |name: &str| {
             let same = name == named.model || name.starts_with("openai:");
-            stored_name(name, url.as_deref().filter(|_| same), &named)
+            judge_name(name, url.as_deref().filter(|_| same), &named)
                 .map_err(|error| error.to_string())
         }),
     }

@@ -13,7 +13,7 @@ use crate::cli::progress::Line;
 use crate::data::store::Store;
 use crate::domain::score::Ratio;
 use crate::domain::text::{clean, one_line};
-use crate::engine::models::{open_model, run_to_change, store_file};
+use crate::engine::models::{judge_name, open_model, run_to_change, store_file};
 use crate::engine::rescore::{JudgeCounts, JudgeRequest, Rescored, judge_run, rescore};
 use crate::model::Sampling;
 use crate::model::select::sampling;
@@ -157,7 +157,9 @@ fn judge_request(
 ) -> Result<JudgeRequest, Failure> {
     let config = &environment.config;
     let templates = templates(config.prompts.as_ref())?;
-    let model = open_model(name, args.base_url.as_deref(), config, &environment.paths)
+    let base_url = args.base_url.as_deref();
+    judge_name(name, base_url, config).map_err(Failure::failed)?;
+    let model = open_model(name, base_url, config, &environment.paths)
         .map_err(Failure::failed)?;
     Ok(JudgeRequest {
         store,

@@ -215,9 +215,19 @@ fn cells(groups: &[RunGroup]) -> Vec<Cell<'_>> {
             condition.docs,
         )
     };
+    let draw = |cell: &Cell<'_>| {
+        let condition = &cell.group.condition;
+        (
+            condition.source.name(),
+            condition.mode.to_string(),
+            condition.seed,
+            cell.group.sampling.to_string(),
+        )
+    };
     cells.sort_by(|a, b| {
         let by_p = || a.group.condition.p.total_cmp(&b.group.condition.p);
-        order(a).cmp(&order(b)).then_with(by_p)
+        let by_draw = || draw(a).cmp(&draw(b));
+        order(a).cmp(&order(b)).then_with(by_p).then_with(by_draw)
     });
     cells
 }
@@ -232,7 +242,12 @@ fn show(path: &Path, run: &str, json: bool) -> Result<(), Failure> {
     let models = distinct(&groups, |group| Some(group.model.clone()));
     let reported = distinct(&groups, |group| group.reported_model.clone());
     let sampling = distinct(&groups, |group| Some(group.sampling.clone()));
+    let fingerprints = store.system_fingerprints(run).map_err(Failure::failed)?;
     if json {
+        let fingerprints: Vec<Value> = fingerprints
+            .iter()
+            .map(|(said, replies)| json!({"system_fingerprint": said, "replies": replies}))
+            .collect();
         let cells: Vec<Value> = cells(&groups).iter().map(cell_json).collect();
         let datasets: Vec<Value> = datasets
             .iter()
@@ -242,7 +257,8 @@ fn show(path: &Path, run: &str, json: bool) -> Result<(), Failure> {
             "run": summary.name, "store": path, "record_version": RECORD_VERSION,
             "created_at": summary.created_at, "updated_at": summary.updated_at,
             "replies": summary.replies, "failures": summary.failures, "questions": summary.questions,
-            "datasets": datasets, "models": models, "reported_models": reported, "sampling": sampling,
+            "datasets": datasets, "models": models, "reported_models": reported,
+            "system_fingerprints": fingerprints, "sampling": sampling,
             "reused": reused(&groups), "sweeps": sweeps, "conditions": cells,
         }));
     }
@@ -264,6 +280,10 @@ fn show(path: &Path, run: &str, json: bool) -> Result<(), Failure> {
     }
     for name in &reported {
         let _ = writeln!(out, "          the server calls it {name}");
+    }
+    for (said, replies) in &fingerprints {
+        let replies = count(usize::try_from(*replies).unwrap_or(usize::MAX), "reply");
+        let _ = writeln!(out, "          system fingerprint {said} ({replies})");
     }
     for sampling in &sampling {
         let _ = writeln!(out, "sampling  {sampling}");
@@ -297,11 +317,41 @@ fn show(path: &Path, run: &str, json: bool) -> Result<(), Failure> {
             let _ = writeln!(out, "          {}", facts.join(", "));
         }
     }
-    out.push('\n');
-    for cell in cells(&groups) {
-        let _ = writeln!(out, "{}", cell_line(&cell));
+    if sweeps.is_empty() {
+        let _ = writeln!(
+            out,
+            "sweep     not known: what is stored does not say which program version and machine made it, with which prompt files and which choice of questions; contexts and prompts stand in every record (`medrgb runs export`)"
+        );
     }
+    conditions(&mut out, &cells(&groups), datasets.len() > 1);
     write_out(&clean(&out))
+}
+
+/// The conditions, under the name of their model (and dataset) where there are several.
+fn conditions(out: &mut String, cells: &[Cell<'_>], several_datasets: bool) {
+    let mut samplings: Vec<&Value> = cells.iter().map(|cell| &cell.group.sampling).collect();
+    samplings.sort_by_key(|sampling| sampling.to_string());
+    samplings.dedup();
+    let whose = |cell: &Cell<'_>| match several_datasets {
+        true => format!("{}, {}", cell.group.model_name, cell.group.dataset),
+        false => cell.group.model_name.clone(),
+    };
+    let several = cells.windows(2).any(|pair| whose(&pair[0]) != whose(&pair[1]));
+    let mut last = None;
+    out.push('\n');
+    for cell in cells {
+        let of = whose(cell);
+        if several && last.as_ref() != Some(&of) {
+            let _ = writeln!(out, "{of}");
+            last = Some(of);
+        }
+        let indent = if several { "  " } else { "" };
+        let sampling = match samplings.len() {
+            0 | 1 => String::new(),
+            _ => format!(" {}", cell.group.sampling),
+        };
+        let _ = writeln!(out, "{indent}{}{sampling}", cell_line(cell));
+    }
 }
 
 /// Replies that were not asked for in this run, by the run they come from.

@@ -36,22 +36,30 @@ pub fn open_model(
     }
 }
 
-/// The name under which replies and judgements of the model called `name` are stored; the model is not opened for
-/// that.
+/// The name under which judgements of the model called `name` are stored; the model is not opened for that.
 ///
 /// # Errors
-/// [`ModelError`] for an unknown name.
-pub fn stored_name(
+/// [`ModelError`] for an unknown name, and for a recorded run: those hold replies to questions and never judgements.
+pub fn judge_name(
     name: &str,
     base_url: Option<&str>,
     config: &Config,
 ) -> Result<String, ModelError> {
     let env = |name: &str| std::env::var(name).ok();
-    Ok(match resolve(name, base_url, config, &env)? {
-        Selected::Http(settings) => settings.name,
-        Selected::Embedded(spec) => spec.name,
-        Selected::Replay(run) => format!("replay:{run}"),
-    })
+    match resolve(name, base_url, config, &env)? {
+        Selected::Http(settings) => Ok(settings.name),
+        Selected::Embedded(spec) => Ok(spec.name),
+        Selected::Replay(_) => Err(ModelError {
+            attempts: 0,
+            ..ModelError::new(
+                FailureKind::BadRequest,
+                format!(
+                    "\"{}\" can't judge, since a recorded run holds replies to questions and no judgements; a judge is a name of the config, openai:MODEL or embedded[:NAME|:FILE.gguf]",
+                    short(name)
+                ),
+            )
+        }),
+    }
 }
 
 /// A model that plays a stored run.

@@ -174,6 +174,10 @@ pub struct Reply {
     /// The model's name as the server reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported_model: Option<String>,
+    /// What the server says of its own configuration (OpenAI's `system_fingerprint`): it changes with the software
+    /// behind a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_fingerprint: Option<String>,
     /// Attempts made, the last included.
     pub attempts: u32,
     /// Why it broke off, where it did and more is known than that.
@@ -192,6 +196,7 @@ impl Reply {
             timing: Timing::default(),
             option_probabilities: None,
             reported_model: None,
+            system_fingerprint: None,
             attempts: 1,
             broke_off: None,
         }
@@ -218,6 +223,11 @@ pub trait ChatModel: Send + Sync {
     /// All that decides the reply to a request, keys left out: for equal requests equal, whatever run or day they
     /// belong to. `None` where replies are not the model's own, so that none may stand for another.
     fn identify(&self, _request: &ChatRequest) -> Option<serde_json::Value> {
+        None
+    }
+
+    /// The longest silence before a call is taken for lost; `None` where there is no such limit.
+    fn patience(&self) -> Option<Duration> {
         None
     }
 

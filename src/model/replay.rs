@@ -294,6 +294,7 @@ mod tests {
             },
             option_probabilities: None,
             reported_model: None,
+            system_fingerprint: None,
             attempts: 1,
             broke_off: None,
         }

@@ -72,7 +72,7 @@ pub struct ModelSettings {
 pub type NamedSettings = Arc<dyn Fn(&str) -> ModelSettings + Send + Sync>;
 
 /// The name under which the replies of the model of a name are stored, without opening it.
-pub type StoredName = Arc<dyn Fn(&str) -> Result<String, String> + Send + Sync>;
+pub type JudgeName = Arc<dyn Fn(&str) -> Result<String, String> + Send + Sync>;
 
 /// Opens the indexes of these names, searched as one, with the way in which they are asked best; called off the draw
 /// path. An error is one clear sentence.
@@ -91,7 +91,7 @@ pub struct Shelf {
     /// How to ask it.
     pub settings: NamedSettings,
     /// How its replies are named.
-    pub stored_name: StoredName,
+    pub judge_name: JudgeName,
 }
 
 /// The model to ask.

@@ -84,6 +84,17 @@ fn a_batch_goes_out_in_files_and_comes_back_in_any_order() {
     assert_eq!(again["n"], 40);
     assert!(said.contains("40 there already"), "{said}");
     assert_eq!(place.records("b").len(), 41);
+    // Nor does the same failure, also where its line stands twice; another failure of the same call does.
+    std::fs::write(place.path("errors.jsonl"), format!("{error}\n{error}\n")).unwrap();
+    let (_, _, said) = batch(&place, &["--batch-in", "errors.jsonl"]);
+    assert!(said.contains("0 failed, 2 there already"), "{said}");
+    assert_eq!(place.records("b").len(), 41);
+    let mut other = error.clone();
+    other["response"]["status_code"] = json!(500);
+    std::fs::write(place.path("errors.jsonl"), format!("{other}\n{error}\n")).unwrap();
+    let (_, _, said) = batch(&place, &["--batch-in", "errors.jsonl"]);
+    assert!(said.contains("1 failed, 1 there already"), "{said}");
+    assert_eq!(place.records("b").len(), 42);
     // The next batch holds what is missing.
     let (_, rest, _) = batch(&place, &["--batch-out", "rest"]);
     assert_eq!(rest["files"][0]["requests"], 10);
@@ -186,6 +197,13 @@ fn wrong_plans_are_named_with_their_place() {
         ("scenario = [\"nosuch\"]\n", "line 1"),
         ("run = \"paper\"\n", "run"),
         ("docs = [", "line 1"),
+        ("docs = [5]\nmodels = []\n", "line 2: models: the list is empty"),
+        ("scenario = []\n", "line 1: scenario: the list is empty"),
+        ("\ndocs = []\n", "line 2: docs: the list is empty"),
+        ("p = []\n", "line 1: p: the list is empty"),
+        ("seeds = [ ]\n", "line 1: seeds: the list is empty"),
+        ("question = [\"a\", \" \"]\n", "line 1: question: a text in it is empty"),
+        ("dataset = \"\"\n", "line 1: dataset: the text is empty"),
     ] {
         std::fs::write(place.path("p.toml"), text).unwrap();
         let (code, _, said) = finish(place.program(&["sweep", "--plan", "p.toml", "--dry-run"]));

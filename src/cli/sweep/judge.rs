@@ -11,7 +11,7 @@ use crate::cli::rescore::{self, Judged};
 use crate::data::store::Store;
 use crate::domain::cost::Cost;
 use crate::domain::text::{clean, count};
-use crate::engine::models::stored_name;
+use crate::engine::models::{judge_name, open_model};
 use crate::engine::sweep::{JudgeEstimate, estimate_judge};
 use crate::model::select::sampling;
 
@@ -36,7 +36,7 @@ pub(super) fn estimate(
     };
     let config = &environment.config;
     let base_url = args.judge_base_url.as_deref();
-    let name = stored_name(judge, base_url, config).map_err(model_failure)?;
+    let name = judge_name(judge, base_url, config).map_err(model_failure)?;
     let run = parts.first().map(|part| part.sweep.run.as_str());
     let found = estimate_judge(
         name,
@@ -54,6 +54,21 @@ pub(super) fn estimate(
         ),
         found,
     }))
+}
+
+/// Sees to it that the judge can be had (its key, its file) before the sweep is asked, not hours later.
+///
+/// # Errors
+/// [`Failure`] with one clear sentence.
+pub(super) fn check(args: &Args, environment: &Environment) -> Result<(), Failure> {
+    let Some(judge) = &args.judge else {
+        return Ok(());
+    };
+    let (config, base_url) = (&environment.config, args.judge_base_url.as_deref());
+    judge_name(judge, base_url, config)
+        .and_then(|_| open_model(judge, base_url, config, &environment.paths))
+        .map(drop)
+        .map_err(model_failure)
 }
 
 impl Estimate {

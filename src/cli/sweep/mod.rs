@@ -159,6 +159,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         know_the_run(&args, store.as_ref(), &path, &run)?;
         return batch::write(folder, prepared, store.as_ref(), args.json);
     }
+    judge::check(&args, environment)?;
     let mut lock = RunLock::take(&path, &run).map_err(Failure::failed)?;
     let store = Store::open(&path).map_err(Failure::failed)?;
     know_the_run(&args, Some(&store), &path, &run)?;
@@ -353,8 +354,8 @@ fn ask(part: &Part, lock: &mut RunLock, store: &Store) -> Result<PartEnd, Failur
     let mut screen = progress::Screen::new(part.prices());
     let mut line: Option<Line> = None;
     let end = runtime.block_on(async {
-        let signals = signals::stop_on_signals(control.clone());
         let (sweep, plan) = (&part.sweep, &part.plan);
+        let signals = signals::stop_on_signals(control.clone(), sweep.model.patience());
         let end = ask_part(sweep, plan, lock, store, &control, &mut |step| match step {
             Step::TakingOver(done, total) => {
                 let line = line.get_or_insert_with(Line::new);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
-use toml::de::DeTable;
+use toml::de::{DeTable, DeValue};
 
 use super::Args;
 use crate::cli::Failure;
@@ -120,6 +120,7 @@ pub(super) fn fill(mut args: Args) -> Result<Args, Failure> {
         return Ok(args);
     };
     let (read, file) = read(&path)?;
+    refuse_empty(&read)?;
     check(&read, &file)?;
     let grid = &mut args.grid;
     // A relative folder is meant from where the plan lies.
@@ -171,6 +172,28 @@ pub(super) fn fill(mut args: Args) -> Result<Args, Failure> {
     }
     args.judge_base_url = args.judge_base_url.take().or(file.judge_base_url);
     Ok(args)
+}
+
+/// An empty list would silently mean "as if the key were missing", which is the whole of what can be had.
+fn refuse_empty(read: &Read<'_>) -> Result<(), Failure> {
+    // What is no TOML was refused before.
+    let Ok(table) = DeTable::parse(&read.text) else {
+        return Ok(());
+    };
+    for (key, value) in table.get_ref() {
+        let is_blank = |value: &DeValue<'_>| value.as_str().is_some_and(|text| text.trim().is_empty());
+        let value = value.get_ref();
+        let what = match value.as_array() {
+            Some(list) if list.is_empty() => "the list is empty",
+            Some(list) if list.iter().any(|one| is_blank(one.get_ref())) => "a text in it is empty",
+            None if is_blank(value) => "the text is empty",
+            _ => continue,
+        };
+        let key = key.get_ref();
+        let why = format!("{what}; write what is meant, or leave {key} out");
+        return Err(read.wrong(key, why));
+    }
+    Ok(())
 }
 
 /// Checks what a flag's own reader would check.

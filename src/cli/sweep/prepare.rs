@@ -108,10 +108,9 @@ pub(super) fn prepare(args: &Args, environment: &Environment) -> Result<Vec<Prep
     let asked: Vec<AskedModel> = chats
         .iter()
         .zip(&models)
-        .map(|(chat, model)| AskedModel {
-            model: Arc::clone(model),
-            sampling: chat.sampling(environment),
-            limits: limits(args, config.models.get(chat.name(environment))),
+        .map(|(chat, model)| {
+            let limits = limits(args, config.models.get(chat.name(environment)));
+            AskedModel::new(Arc::clone(model), chat.sampling(environment), limits)
         })
         .collect();
     let datasets: Vec<String> = chosen

@@ -68,11 +68,12 @@ impl Screen {
         }
         // A pause is said when it begins, so that nobody takes it for a standstill.
         let pauses = |waiting: &Waiting| waiting.left >= WORTH_SAYING;
-        let waits = progress.waiting.as_ref().is_some_and(pauses);
+        let waits = progress.waiting.as_ref().is_some_and(pauses) || progress.silence.is_some();
         if waits && !self.said_waiting {
             self.line(progress, false);
         }
-        self.said_waiting = waits || (self.said_waiting && progress.waiting.is_some());
+        let still = progress.waiting.is_some() || progress.silence.is_some();
+        self.said_waiting = waits || (self.said_waiting && still);
         let wait = match progress.finished == self.last_finished {
             true => BETWEEN_EQUAL_LINES,
             false => BETWEEN_LINES,
@@ -124,6 +125,9 @@ impl Screen {
         if let Some(waiting) = progress.waiting.as_ref().filter(|_| !ended) {
             let _ = write!(out, "; {}", waiting.words());
         }
+        if let Some(silence) = progress.silence.filter(|_| !ended) {
+            let _ = write!(out, "; {}", silence.words());
+        }
         if !progress.failures.is_empty() {
             let _ = write!(out, "; failed: {}", kinds(&progress.failures));
         }
@@ -172,6 +176,7 @@ fn kinds<N: std::fmt::Display>(counts: &BTreeMap<FailureKind, N>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::sweep::Silent;
 
     #[test]
     fn words_name_what_matters() {
@@ -197,6 +202,11 @@ mod tests {
                 left: Duration::from_secs(90),
                 kind: None,
             }),
+            silence: Some(Silent {
+                calls: 2,
+                longest: Duration::from_secs(45),
+                patience: Duration::from_secs(300),
+            }),
             unmeasured: 1,
             ..progress
         };
@@ -206,12 +216,16 @@ mod tests {
             "{words}"
         );
         assert!(
+            words.contains("; no word from the server yet to 2 calls, for 45 s at the longest (given up after 5 min 0 s);"),
+            "{words}"
+        );
+        assert!(
             words.ends_with("at least $6.00, since the server reported no tokens of 1 reply"),
             "{words}"
         );
         let ended = screen.words(&waiting, true);
         assert!(
-            ended.starts_with("0 s altogether") && !ended.contains("waiting"),
+            ended.starts_with("0 s altogether") && !ended.contains("waiting") && !ended.contains("no word"),
             "{ended}"
         );
     }

@@ -1,16 +1,31 @@
 //! The signals that stop a sweep.
 
+use std::time::Duration;
+
 use tokio::task::JoinHandle;
 
 use crate::cli::common::{heeds_hang_up, note};
+use crate::domain::pace::duration;
 use crate::engine::sweep::Control;
 
 /// Ctrl-C, or on Unix being told to end: once for no new calls, twice for stopping at once.
-pub(super) fn stop_on_signals(control: Control) -> Option<JoinHandle<()>> {
+/// `patience` is how long a server may stay silent, where that is limited.
+pub(super) fn stop_on_signals(
+    control: Control,
+    patience: Option<Duration>,
+) -> Option<JoinHandle<()>> {
     let mut signals = Signals::listen()?;
     Some(tokio::spawn(async move {
         signals.next().await;
-        note("stopping: no new calls, those under way finish (again: stop them too)");
+        let at_most = patience.map_or_else(String::new, |patience| {
+            format!(
+                ", and one that the server says nothing to is given up after {}",
+                duration(patience)
+            )
+        });
+        note(&format!(
+            "stopping: no new calls, those under way finish{at_most} (again: stop them too)"
+        ));
         control.stop.cancel();
         signals.next().await;
         note("stopping now: what has come of the calls under way is kept as interrupted");

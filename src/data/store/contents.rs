@@ -75,6 +75,17 @@ pub struct RunGroup {
     pub last_at: String,
 }
 
+/// A call that gave no reply.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailedCall {
+    /// Name of the model.
+    pub model_name: String,
+    /// Sampling settings.
+    pub sampling: Value,
+    /// Kind, message, status and attempts.
+    pub failure: Value,
+}
+
 /// What tells the groups of a run apart.
 #[derive(PartialEq, Eq, Hash)]
 struct GroupKey {
@@ -187,6 +198,52 @@ impl Store {
             }
         }
         Ok(groups)
+    }
+
+    /// The failed calls of a run for one instance (question id and condition), in stored order.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database can't be read.
+    pub fn failures_of(
+        &self,
+        run: &str,
+        dataset_fingerprint: &str,
+        (question, condition): (&str, &Condition),
+    ) -> Result<Vec<FailedCall>, StoreError> {
+        let failures = self.read_rows(
+            "SELECT condition, model_name, sampling, failure FROM replies
+             WHERE dataset_fingerprint = ?1 AND question_id = ?2 AND run = ?3 AND failure <> 'null' ORDER BY id",
+            params![dataset_fingerprint, question, run],
+            |row| {
+                let of: Condition = parse(row, 0)?;
+                Ok((
+                    of,
+                    FailedCall {
+                        model_name: row.get(1)?,
+                        sampling: parse(row, 2)?,
+                        failure: parse(row, 3)?,
+                    },
+                ))
+            },
+        )?;
+        let ours = failures.into_iter().filter(|(of, _)| of == condition);
+        Ok(ours.map(|(_, failure)| failure).collect())
+    }
+
+    /// What the servers of a run said of their own configuration (`system_fingerprint`), with how many replies say it.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database can't be read.
+    pub fn system_fingerprints(&self, run: &str) -> Result<Vec<(String, u64)>, StoreError> {
+        // Texts without the name need not be parsed.
+        self.read_rows(
+            "SELECT CAST(json_extract(texts.reply, '$.system_fingerprint') AS TEXT) AS said, count(*)
+             FROM replies JOIN texts ON texts.id = replies.id
+             WHERE run = ?1 AND instr(texts.reply, '\"system_fingerprint\"') > 0
+             GROUP BY said HAVING said IS NOT NULL ORDER BY min(replies.id)",
+            params![run],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
     }
 
     /// Row ids of a run's records in stored order: for reading them one by one.

@@ -40,7 +40,7 @@ pub(in crate::data) mod tests;
 mod unsaved;
 
 pub use briefs::{Brief, Which};
-pub use contents::{EntryScores, RunEntry, RunGroup};
+pub use contents::{EntryScores, FailedCall, RunEntry, RunGroup};
 pub use judgements::JudgementRecord;
 pub use lock::{RunLock, logbook};
 pub use observations::settings;

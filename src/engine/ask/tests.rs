@@ -82,6 +82,7 @@ fn reply(text: &str, ending: Ending) -> Reply {
         },
         option_probabilities: None,
         reported_model: None,
+        system_fingerprint: None,
         attempts: 1,
         broke_off: None,
     }

@@ -3,6 +3,7 @@
 //! The id of a request is made from all that decides it, so that answers find their instances again without
 //! a list of what was sent: the same sweep is planned when they come.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -22,7 +23,7 @@ use crate::engine::ask::{keep, record};
 use crate::engine::instance::Instance;
 use crate::engine::survey::Place;
 use crate::engine::sweep::Sweep;
-use crate::model::BatchModel;
+use crate::model::{BatchModel, ModelError, Reply};
 use crate::source::{self, Line, Lines};
 
 /// Requests and bytes of one file at most: what OpenAI accepts (50,000 and 200 MB), with a margin.
@@ -49,7 +50,7 @@ pub struct BatchRead {
     pub broken: usize,
     /// Failures stored.
     pub failures: usize,
-    /// Answers to instances that have a reply already: not stored again.
+    /// Answers to instances that have a reply already, and failures that the run holds already: not stored again.
     pub already_there: usize,
     /// Answers whose id is none of this sweep.
     pub unknown: usize,
@@ -191,6 +192,7 @@ pub fn read(
         }
     }
     let mut found = BatchRead::default();
+    let mut failed = Failed::default();
     for path in files {
         let unreadable = |error| format!("{} can't be read: {error}", path.display());
         source::refuse_special(path).map_err(unreadable)?;
@@ -215,7 +217,12 @@ pub fn read(
                 None => found.unknown += 1,
                 Some(place) if !open.contains(place) => found.already_there += 1,
                 Some(place) => {
-                    if stored(sweep, model, *place, &answer, store, &mut found)? {
+                    let result = model.reply_of_line(&answer);
+                    if let Err(error) = &result
+                        && failed.holds(sweep, *place, error, store)?
+                    {
+                        found.already_there += 1;
+                    } else if stored(sweep, *place, &result, store, &mut found)? {
                         open.remove(place);
                     }
                 }
@@ -289,21 +296,60 @@ fn is_request(line: &Value) -> bool {
     line.get("response").is_none() && (line["body"].is_object() || line["method"].is_string())
 }
 
+/// Failures that a run holds, so that the same error file taken in twice adds nothing. Two calls for one instance that
+/// failed in the very same way count once, as they do in every figure.
+#[derive(Default)]
+struct Failed {
+    /// Of every instance that an error came for, the failures as they are stored.
+    known: HashMap<Place, Vec<Value>>,
+}
+
+impl Failed {
+    /// Whether the run holds this failure of the instance; it holds it from now on.
+    fn holds(
+        &mut self,
+        sweep: &Sweep,
+        place: Place,
+        error: &ModelError,
+        store: &Store,
+    ) -> Result<bool, String> {
+        let known = match self.known.entry(place) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(vacant) => {
+                let Some(instance) = composed(sweep, place)? else {
+                    return Ok(false);
+                };
+                let asked = (&*instance.question.id, &instance.condition);
+                let failures = store.failures_of(&sweep.run, &sweep.dataset.fingerprint, asked);
+                let model = &*sweep.model.identity().name;
+                let sampling = sweep.sampling_value();
+                let failures = failures.map_err(|error| error.to_string())?.into_iter();
+                let ours = failures.filter(|one| one.model_name == model && one.sampling == sampling);
+                vacant.insert(ours.map(|one| one.failure).collect())
+            }
+        };
+        let failure = serde_json::to_value(error).unwrap_or_default();
+        if known.contains(&failure) {
+            return Ok(true);
+        }
+        known.push(failure);
+        Ok(false)
+    }
+}
+
 /// Stores an answer; true where it counts as a reply.
 fn stored(
     sweep: &Sweep,
-    model: &dyn BatchModel,
     place: Place,
-    answer: &Value,
+    result: &Result<Reply, ModelError>,
     store: &Store,
     found: &mut BatchRead,
 ) -> Result<bool, String> {
     let Some(instance) = composed(sweep, place)? else {
         return Ok(false);
     };
-    let result = model.reply_of_line(answer);
     let request = sweep.ask_request(instance, Arc::clone(&sweep.model), None);
-    let record = keep(Some(store), record(&request, &result))?;
+    let record = keep(Some(store), record(&request, result))?;
     let outcome = record.parsed.as_ref().map(|parsed| parsed.outcome);
     match (is_counted_reply(outcome), outcome) {
         (true, _) => found.replies += 1,

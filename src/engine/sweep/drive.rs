@@ -18,7 +18,6 @@ use crate::engine::survey::Place;
 use crate::engine::sweep::Sweep;
 use crate::engine::sweep::ahead::{Next, compose_ahead};
 use crate::engine::sweep::limiter::{Limiter, Permit};
-use crate::engine::sweep::pace::Pace;
 use crate::engine::sweep::slot::{Retries, Slot};
 use crate::model::FailureKind;
 
@@ -28,6 +27,9 @@ const MOST_WAITING: usize = 64;
 
 /// How often progress is told while nothing ends.
 const TICK: Duration = Duration::from_millis(500);
+
+/// A silence of a server that is told.
+const LONG_SILENCE: Duration = Duration::from_secs(20);
 
 /// Failures in a row, none of which will pass by itself, after which it is useless to go on.
 const MOST_LASTING: usize = 20;
@@ -72,6 +74,8 @@ pub struct Progress {
     pub most_in_flight: usize,
     /// What everything waits for, where nothing moves.
     pub waiting: Option<Waiting>,
+    /// A server that has said nothing for a while to calls under way.
+    pub silence: Option<Silent>,
     /// Time since the start.
     pub elapsed: Duration,
 }
@@ -109,6 +113,29 @@ impl Waiting {
                 )
             }
         }
+    }
+}
+
+/// Calls under way that the server has taken and said nothing to yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Silent {
+    /// How many.
+    pub calls: usize,
+    /// For how long the first of them has waited.
+    pub longest: Duration,
+    /// When such an attempt is given up.
+    pub patience: Duration,
+}
+
+impl Silent {
+    /// For people: how many calls, for how long, and when that ends.
+    pub fn words(&self) -> String {
+        format!(
+            "no word from the server yet to {}, for {} at the longest (given up after {})",
+            count(self.calls, "call"),
+            duration(self.longest),
+            duration(self.patience)
+        )
     }
 }
 
@@ -153,7 +180,6 @@ pub async fn drive(
             total: todo.len(),
             ..Progress::default()
         },
-        pace: Pace::new(sweep.limits, Instant::now()),
         streak: Streak::default(),
         unstored: 0,
         stopped: None,
@@ -197,7 +223,6 @@ struct Driver<'a> {
     tasks: JoinSet<Stored>,
     readers: Arc<Semaphore>,
     progress: Progress,
-    pace: Pace,
     streak: Streak,
     /// Calls whose replies could not be stored.
     unstored: usize,
@@ -232,7 +257,7 @@ impl Driver<'_> {
             let now = Instant::now();
             let ready = next
                 .as_ref()
-                .map_or(now, |next| self.pace.ready(next.tokens, now));
+                .map_or(now, |next| self.sweep.pace.ready(next.tokens, now));
             self.next_at = (ready > now).then_some(ready);
             // A call that has ended made room before it is looked at here: filling that comes first.
             tokio::select! {
@@ -269,13 +294,15 @@ impl Driver<'_> {
 
     /// Starts a call.
     fn start(&mut self, next: Next, permit: Permit) {
-        self.pace.take(next.tokens, Instant::now());
+        let pace = self.sweep.pace.clone();
+        pace.take(next.tokens, Instant::now(), Duration::ZERO);
         let model = Slot::new(
             Arc::clone(&self.sweep.model),
             permit,
             self.retries.clone(),
             self.control.stop.clone(),
-        );
+        )
+        .paced(pace, next.tokens);
         let store = Some(self.store.clone());
         let request = self
             .sweep
@@ -358,6 +385,18 @@ impl Driver<'_> {
         self.progress.retries = self.retries.counts();
         self.progress.elapsed = self.started.elapsed();
         self.progress.waiting = self.waiting();
+        self.progress.silence = self.silence();
+    }
+
+    /// A silence that is longer than usual.
+    fn silence(&self) -> Option<Silent> {
+        let patience = self.sweep.model.patience()?;
+        let silence = self.retries.silence(std::time::Instant::now())?;
+        (silence.longest >= LONG_SILENCE).then_some(Silent {
+            calls: silence.calls,
+            longest: silence.longest,
+            patience,
+        })
     }
 
     /// What everything waits for; `None` while a call is under way that gets a reply, or has been given none yet.

@@ -23,11 +23,11 @@ use crate::engine::survey::{Room, Space};
 use crate::model::{BackendKind, ChatModel, ChatRequest, Sampling};
 
 pub use batch::{BatchFile, BatchRead, read as read_batch, write as write_batch};
-pub use drive::{Control, Ended, Progress, Stopped, Waiting, drive};
+pub use drive::{Control, Ended, Progress, Silent, Stopped, Waiting, drive};
 pub use order::{
     AskedModel, JudgeEstimate, Order, PartEnd, Step, ask_part, chosen_questions, estimate_judge,
 };
-pub use pace::Limits;
+pub use pace::{Limits, Pace};
 pub use plan::{Plan, PlannedCondition, plan};
 pub use reuse::{Reused, reuse};
 pub use summary::{ConditionSummary, Summary, summarise};
@@ -72,6 +72,8 @@ pub struct Sweep {
     pub concurrency: usize,
     /// What the provider allows per minute.
     pub limits: Limits,
+    /// Keeps to it, together with the other sweeps of this model.
+    pub pace: Pace,
     /// Whether only instances are asked whose last call gave no reply.
     pub only_failed: bool,
     /// Whether the run may hold replies of another dataset, model or sampling too.

@@ -12,7 +12,7 @@ use crate::domain::prompt::Templates;
 use crate::domain::question::Question;
 use crate::engine::rescore::judged_answers;
 use crate::engine::sweep::{
-    Control, Ended, Limits, Noted, Plan, Progress, Reused, Summary, Sweep, drive, reuse, summarise,
+    Control, Ended, Limits, Noted, Pace, Plan, Progress, Reused, Summary, Sweep, drive, reuse, summarise,
 };
 use crate::model::tokens::estimate_prompt;
 use crate::model::{ChatModel, Sampling};
@@ -25,6 +25,20 @@ pub struct AskedModel {
     pub sampling: Sampling,
     /// What its provider allows per minute.
     pub limits: Limits,
+    /// Keeps to them in all sweeps of the model, one after another.
+    pub pace: Pace,
+}
+
+impl AskedModel {
+    /// A model that nothing has been asked of within the last minute.
+    pub fn new(model: Arc<dyn ChatModel>, sampling: Sampling, limits: Limits) -> AskedModel {
+        AskedModel {
+            model,
+            sampling,
+            limits,
+            pace: Pace::new(limits),
+        }
+    }
 }
 
 /// What the sweeps of an order have in common.
@@ -82,6 +96,7 @@ impl Order {
                     questions: self.questions.clone(),
                     concurrency: self.concurrency,
                     limits: asked.limits,
+                    pace: asked.pace.clone(),
                     only_failed: self.only_failed,
                     append: self.append,
                     reuse: self.reuse,

@@ -1,5 +1,10 @@
-//! Requests and tokens per minute: calls start no faster than the provider allows.
+//! Requests and tokens per minute: attempts start no faster than the provider allows.
+//!
+//! The rule: in no span of a minute, the first one included, start more than the limit. Within it, a sixth of a minute's
+//! allowance may start at once, and then as much as a minute's steady flow gives.
 
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -7,89 +12,148 @@ use tokio::time::Instant;
 /// How much of a minute's allowance may be used at once after a pause: providers measure shorter spans too.
 const BURST: f64 = 1.0 / 6.0;
 
+/// The span in which no more than the limit starts: a minute, and a little for first requests, which open connections
+/// and so reach the server later after their start than those that follow them.
+const SPAN: Duration = Duration::from_millis(60_500);
+
 /// The limits of an account; `None` is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
-    /// Calls started per minute.
+    /// Attempts started per minute.
     pub requests_per_minute: Option<u32>,
-    /// Predicted prompt tokens and the most reply tokens of calls started per minute.
+    /// Predicted prompt tokens and the most reply tokens of attempts started per minute.
     pub tokens_per_minute: Option<u32>,
 }
 
-/// Keeps to the limits.
-#[derive(Debug)]
-pub(super) struct Pace {
-    requests: Option<Bucket>,
-    tokens: Option<Bucket>,
+/// Keeps to the limits; clones keep to them together, so that what follows another in a sweep knows its last minute.
+#[derive(Debug, Clone, Default)]
+pub struct Pace(Arc<Mutex<Allowances>>);
+
+#[derive(Debug, Default)]
+struct Allowances {
+    requests: Option<Allowance>,
+    tokens: Option<Allowance>,
 }
 
 impl Pace {
-    pub(super) fn new(limits: Limits, now: Instant) -> Pace {
-        let bucket = |limit: Option<u32>| limit.map(|limit| Bucket::new(limit, now));
-        Pace {
-            requests: bucket(limits.requests_per_minute),
-            tokens: bucket(limits.tokens_per_minute),
-        }
+    /// Nothing has started yet.
+    pub fn new(limits: Limits) -> Pace {
+        Pace(Arc::new(Mutex::new(Allowances {
+            requests: limits.requests_per_minute.map(Allowance::new),
+            tokens: limits.tokens_per_minute.map(Allowance::new),
+        })))
     }
 
     /// When a call of so many tokens may start.
     pub(super) fn ready(&self, tokens: u64, now: Instant) -> Instant {
-        let of = |bucket: &Option<Bucket>, amount: f64| {
-            bucket
-                .as_ref()
-                .map_or(now, |bucket| bucket.ready(amount, now))
+        let mut all = self.allowances();
+        let of = |allowance: &mut Option<Allowance>, amount: f64| {
+            allowance
+                .as_mut()
+                .map_or(now, |allowance| allowance.ready(amount, now))
         };
-        of(&self.requests, 1.0).max(of(&self.tokens, tokens as f64))
+        of(&mut all.requests, 1.0).max(of(&mut all.tokens, tokens as f64))
     }
 
-    /// A call of so many tokens starts.
-    pub(super) fn take(&mut self, tokens: u64, now: Instant) {
-        if let Some(bucket) = &mut self.requests {
-            bucket.take(1.0, now);
+    /// An attempt of so many tokens starts after this wait: none for a call, some for another attempt of one, which the
+    /// model makes whatever the limits say, so that it is known beforehand and calls make room for it.
+    pub(super) fn take(&self, tokens: u64, now: Instant, wait: Duration) {
+        let at = now.checked_add(wait).unwrap_or(now);
+        let mut all = self.allowances();
+        if let Some(requests) = &mut all.requests {
+            requests.take(1.0, now, at);
         }
-        if let Some(bucket) = &mut self.tokens {
-            bucket.take(tokens as f64, now);
+        if let Some(of_tokens) = &mut all.tokens {
+            of_tokens.take(tokens as f64, now, at);
         }
+    }
+
+    /// A panic elsewhere leaves plain numbers behind.
+    fn allowances(&self) -> MutexGuard<'_, Allowances> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A store that fills steadily; taking more than it has leaves a debt that later calls wait for.
+/// One limit: what started within the last span, and a store that fills steadily; taking more than it has leaves a debt
+/// that later calls wait for.
 #[derive(Debug)]
-struct Bucket {
-    per_second: f64,
+struct Allowance {
+    per_minute: f64,
+    /// Starts in order of time, with their amounts.
+    started: VecDeque<(Instant, f64)>,
+    /// The sum of these amounts.
+    sum: f64,
     most: f64,
     level: f64,
-    at: Instant,
+    /// When the level was so; `None` before the first start.
+    at: Option<Instant>,
 }
 
-impl Bucket {
-    fn new(per_minute: u32, now: Instant) -> Bucket {
-        let most = (f64::from(per_minute) * BURST).max(1.0);
-        Bucket {
-            per_second: f64::from(per_minute).max(1.0) / 60.0,
+impl Allowance {
+    fn new(per_minute: u32) -> Allowance {
+        let per_minute = f64::from(per_minute).max(1.0);
+        let most = (per_minute * BURST).max(1.0);
+        Allowance {
+            per_minute,
+            started: VecDeque::new(),
+            sum: 0.0,
             most,
             level: most,
-            at: now,
+            at: None,
         }
     }
 
     fn level(&self, now: Instant) -> f64 {
-        let passed = now.saturating_duration_since(self.at).as_secs_f64();
-        (self.level + passed * self.per_second).min(self.most)
+        let passed = self
+            .at
+            .map_or(0.0, |at| now.saturating_duration_since(at).as_secs_f64());
+        (self.level + passed * self.per_minute / 60.0).min(self.most)
+    }
+
+    fn ready(&mut self, amount: f64, now: Instant) -> Instant {
+        self.by_store(amount, now).max(self.by_span(amount, now))
     }
 
     /// A call larger than the store starts as soon as the store is full.
-    fn ready(&self, amount: f64, now: Instant) -> Instant {
+    fn by_store(&self, amount: f64, now: Instant) -> Instant {
         let missing = amount.min(self.most) - self.level(now);
         match missing > 0.0 {
-            true => now + Duration::from_secs_f64(missing / self.per_second),
+            true => now + Duration::from_secs_f64(missing * 60.0 / self.per_minute),
             false => now,
         }
     }
 
-    fn take(&mut self, amount: f64, now: Instant) {
+    /// When so much of what started lies more than a span back that the amount fits beside the rest.
+    fn by_span(&mut self, amount: f64, now: Instant) -> Instant {
+        self.forget(now);
+        let mut over = self.sum + amount.min(self.per_minute) - self.per_minute;
+        let mut ready = now;
+        for (at, amount) in &self.started {
+            // Sums of whole numbers are exact far beyond any limit.
+            if over <= 0.0 {
+                break;
+            }
+            over -= amount;
+            ready = ready.max(*at + SPAN);
+        }
+        ready
+    }
+
+    fn forget(&mut self, now: Instant) {
+        while let Some((at, amount)) = self.started.front()
+            && *at + SPAN <= now
+        {
+            self.sum -= amount;
+            self.started.pop_front();
+        }
+    }
+
+    fn take(&mut self, amount: f64, now: Instant, at: Instant) {
         self.level = self.level(now) - amount;
-        self.at = now;
+        self.at = Some(now);
+        let place = self.started.partition_point(|(other, _)| *other <= at);
+        self.started.insert(place, (at, amount));
+        self.sum += amount;
     }
 }
 
@@ -97,57 +161,89 @@ impl Bucket {
 mod tests {
     use super::*;
 
+    const REQUESTS: Limits = Limits {
+        requests_per_minute: Some(120),
+        tokens_per_minute: None,
+    };
+
+    const TOKENS: Limits = Limits {
+        requests_per_minute: None,
+        tokens_per_minute: Some(6_000),
+    };
+
     /// When each of `calls` calls of so many tokens starts, in seconds, if each starts as soon as it may.
-    fn starts(limits: Limits, tokens: u64, calls: usize) -> Vec<f64> {
-        let begin = Instant::now();
+    fn starts(pace: &Pace, tokens: u64, calls: usize, begin: Instant) -> Vec<f64> {
         let mut now = begin;
-        let mut pace = Pace::new(limits, now);
         (0..calls)
             .map(|_| {
                 now = pace.ready(tokens, now);
-                pace.take(tokens, now);
+                pace.take(tokens, now, Duration::ZERO);
                 (now - begin).as_secs_f64()
             })
             .collect()
     }
 
-    #[test]
-    fn requests_start_no_faster_than_the_limit() {
-        let limits = Limits {
-            requests_per_minute: Some(60),
-            tokens_per_minute: None,
+    /// The most starts in any minute.
+    fn most_in_a_minute(starts: &[f64]) -> usize {
+        let from = |at: usize| {
+            let within = starts[at..].iter();
+            within.take_while(|s| **s < starts[at] + 60.0).count()
         };
-        let starts = starts(limits, 5, 200);
-        assert_eq!(starts[9], 0.0, "ten at once");
-        for pair in starts[10..].windows(2) {
-            assert!((pair[1] - pair[0] - 1.0).abs() < 1e-6);
-        }
-        // In no minute more than the limit and one burst.
-        for (at, start) in starts.iter().enumerate() {
-            let within = starts[at..]
-                .iter()
-                .take_while(|s| **s < start + 60.0)
-                .count();
-            assert!(within <= 70, "{within}");
-        }
+        (0..starts.len()).map(from).max().unwrap_or_default()
     }
 
     #[test]
-    fn tokens_count_and_a_call_larger_than_the_store_is_paid_afterwards() {
-        let limits = Limits {
-            requests_per_minute: None,
-            tokens_per_minute: Some(6_000),
-        };
-        let even = starts(limits, 100, 70);
-        assert!((even[69] - even[10] - 59.0).abs() < 1e-6);
-        let large = starts(limits, 3_000, 3);
+    fn no_minute_holds_more_requests_than_the_limit_from_the_first_on() {
+        let starts = starts(&Pace::new(REQUESTS), 5, 1_200, Instant::now());
+        assert_eq!(starts[19], 0.0, "twenty at once");
+        assert!(starts[20] > 0.4, "and then two a second");
+        assert_eq!(most_in_a_minute(&starts), 120);
+        // The limit is used up all the same: ten minutes for ten times the limit, but for the first burst.
+        assert!(starts[1_199] < 605.0, "{}", starts[1_199]);
+    }
+
+    #[test]
+    fn no_minute_holds_more_tokens_than_the_limit() {
+        let even = starts(&Pace::new(TOKENS), 100, 300, Instant::now());
+        assert_eq!(most_in_a_minute(&even), 60);
+        let uneven = starts(&Pace::new(TOKENS), 700, 40, Instant::now());
+        assert_eq!(most_in_a_minute(&uneven), 8);
+    }
+
+    #[test]
+    fn a_call_larger_than_the_store_is_paid_afterwards() {
+        let large = starts(&Pace::new(TOKENS), 3_000, 4, Instant::now());
         assert_eq!(large[0], 0.0);
         // 3,000 tokens are half a minute's allowance.
-        assert!((large[2] - large[1] - 30.0).abs() < 1e-6);
+        assert!(large[1] > 29.0 && large[1] < 31.0, "{}", large[1]);
+        assert_eq!(most_in_a_minute(&large), 2);
+    }
+
+    #[test]
+    fn sweeps_of_one_model_share_its_minute_and_further_attempts_count() {
+        let (pace, begin) = (Pace::new(REQUESTS), Instant::now());
+        let first = starts(&pace, 5, 100, begin);
+        // A second sweep follows after the first at once.
+        let after = begin + Duration::from_secs_f64(first[99]);
+        let second = starts(&pace.clone(), 5, 100, after);
+        let all = first.iter().copied();
+        let all: Vec<f64> = all.chain(second.iter().map(|s| s + first[99])).collect();
+        assert_eq!(most_in_a_minute(&all), 120);
+
+        // Attempts that are known to come in half a minute take the room of calls before them.
+        let pace = Pace::new(REQUESTS);
+        for _ in 0..30 {
+            pace.take(5, begin, Duration::from_secs(30));
+        }
+        let calls = starts(&pace, 5, 200, begin);
+        let mut all: Vec<f64> = calls.into_iter().chain([30.0; 30]).collect();
+        all.sort_by(f64::total_cmp);
+        assert_eq!(most_in_a_minute(&all), 120);
     }
 
     #[test]
     fn without_limits_nothing_waits() {
-        assert_eq!(starts(Limits::default(), 1_000_000, 50)[49], 0.0);
+        let pace = Pace::new(Limits::default());
+        assert_eq!(starts(&pace, 1_000_000, 50, Instant::now())[49], 0.0);
     }
 }

@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::sweep::limiter::Permit;
+use crate::engine::sweep::pace::Pace;
 use crate::model::{ChatModel, ChatRequest, Delta, FailureKind, ModelError, ModelIdentity, Reply};
 
 /// Failed attempts that were made again, and calls that wait until they are.
@@ -21,6 +22,8 @@ struct State {
     counts: BTreeMap<FailureKind, u64>,
     /// Calls that wait, by their number: until when, and what made them.
     waits: HashMap<u64, (Instant, FailureKind)>,
+    /// Calls that no word has come of yet, by their number: since when.
+    silent: HashMap<u64, Instant>,
     /// Calls begun so far.
     calls: u64,
 }
@@ -34,6 +37,15 @@ pub(super) struct Waits {
     pub(super) left: Duration,
     /// What made that one wait.
     pub(super) kind: FailureKind,
+}
+
+/// Calls that the server has said nothing to yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Silence {
+    /// How many.
+    pub(super) calls: usize,
+    /// For how long the first of them has waited.
+    pub(super) longest: Duration,
 }
 
 impl Retries {
@@ -54,10 +66,23 @@ impl Retries {
         })
     }
 
+    /// The calls that have heard nothing yet; `None` where all have.
+    pub(super) fn silence(&self, now: Instant) -> Option<Silence> {
+        let state = self.state();
+        let asked = || state.silent.values().filter(|since| **since <= now);
+        let first = asked().min()?;
+        Some(Silence {
+            calls: asked().count(),
+            longest: now.duration_since(*first),
+        })
+    }
+
     /// A call begins.
     fn call(&self) -> Call<'_> {
         let mut state = self.state();
         state.calls += 1;
+        let number = state.calls;
+        state.silent.insert(number, Instant::now());
         Call {
             retries: self,
             number: state.calls,
@@ -84,6 +109,12 @@ impl Call<'_> {
         let mut state = self.retries.state();
         *state.counts.entry(kind).or_default() += 1;
         state.waits.insert(self.number, (until, kind));
+        state.silent.insert(self.number, until);
+    }
+
+    /// The server has begun to reply.
+    fn heard(&self) {
+        self.retries.state().silent.remove(&self.number);
     }
 
     fn waits(&self) -> bool {
@@ -95,7 +126,9 @@ impl Call<'_> {
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        self.retries.state().waits.remove(&self.number);
+        let mut state = self.retries.state();
+        state.waits.remove(&self.number);
+        state.silent.remove(&self.number);
     }
 }
 
@@ -105,6 +138,8 @@ pub(super) struct Slot {
     model: Arc<dyn ChatModel>,
     permit: Mutex<Option<Permit>>,
     retries: Retries,
+    /// Where further attempts are counted, and how many tokens each is.
+    pace: (Pace, u64),
     /// No new calls: a call that waits for another attempt is given up, since nothing of it is under way.
     stop: CancellationToken,
 }
@@ -120,7 +155,16 @@ impl Slot {
             model,
             permit: Mutex::new(Some(permit)),
             retries,
+            pace: (Pace::default(), 0),
             stop,
+        }
+    }
+
+    /// Further attempts count for the limits per minute, as so many tokens each.
+    pub(super) fn paced(self, pace: Pace, tokens: u64) -> Slot {
+        Slot {
+            pace: (pace, tokens),
+            ..self
         }
     }
 
@@ -143,6 +187,8 @@ impl Slot {
             let mut watch = |delta: Delta| {
                 if let Delta::Retry { kind, status, wait } = delta {
                     call.failed(kind, wait);
+                    let (pace, tokens) = &self.pace;
+                    pace.take(*tokens, tokio::time::Instant::now(), wait);
                     if let Some(permit) = permit.as_ref().filter(|_| is_overload(kind, status)) {
                         permit.overloaded(began);
                     }
@@ -154,6 +200,7 @@ impl Slot {
                 } else if matches!(delta, Delta::Text(_) | Delta::Reasoning(_)) && !accepted {
                     // A server that has begun to reply bears the load; long replies must not delay saying so.
                     accepted = true;
+                    call.heard();
                     if let Some(permit) = &permit {
                         permit.succeeded();
                     }
@@ -190,6 +237,10 @@ impl ChatModel for Slot {
 
     fn identify(&self, request: &ChatRequest) -> Option<serde_json::Value> {
         self.model.identify(request)
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        self.model.patience()
     }
 
     fn reply<'a>(
@@ -367,6 +418,11 @@ mod tests {
                     tokio::task::yield_now().await;
                     waits = retries.waits(Instant::now());
                 }
+                assert_eq!(retries.silence(Instant::now()), None, "it is not asked now");
+                let later = Instant::now() + Duration::from_secs(3_660);
+                let silence = retries.silence(later).unwrap();
+                assert_eq!(silence.calls, 1);
+                assert!(silence.longest >= Duration::from_secs(59));
                 let waits = waits.unwrap();
                 assert_eq!((waits.calls, waits.kind), (1, FailureKind::RateLimited));
                 assert!(waits.left > Duration::from_secs(3_000));
@@ -376,6 +432,7 @@ mod tests {
             let error = ended.unwrap().unwrap().unwrap_err();
             assert_eq!(error.kind, FailureKind::Cancelled);
             assert_eq!(retries.waits(Instant::now()), None);
+            assert_eq!(retries.silence(Instant::now()), None);
         }
     }
 }

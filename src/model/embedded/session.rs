@@ -120,6 +120,7 @@ impl<'m> Session<'m> {
             timing,
             option_probabilities: writer.option_probabilities,
             reported_model: None,
+            system_fingerprint: None,
             attempts: 1,
             broke_off: None,
         })

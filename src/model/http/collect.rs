@@ -24,6 +24,7 @@ pub(crate) struct Collector {
     capped: bool,
     usage: Usage,
     reported_model: Option<String>,
+    system_fingerprint: Option<String>,
     first_token_ms: Option<u64>,
     timeline: Vec<(u32, u32)>,
     logprobs: Logprobs,
@@ -42,6 +43,7 @@ impl Collector {
             capped: false,
             usage: Usage::default(),
             reported_model: None,
+            system_fingerprint: None,
             first_token_ms: None,
             timeline: Vec::new(),
             logprobs: Logprobs::default(),
@@ -76,12 +78,8 @@ impl Collector {
 
     /// Takes a chunk of a stream (`piece` = `delta`) or a whole completion (`piece` = `message`).
     pub(crate) fn take(&mut self, chunk: &Value, piece: &str, on_delta: OnDelta<'_>) {
-        if let Some(model) = chunk.get("model").and_then(Value::as_str)
-            && self.reported_model.is_none()
-            && !model.is_empty()
-        {
-            self.reported_model = Some(model.to_owned());
-        }
+        note_once(&mut self.reported_model, chunk.get("model"));
+        note_once(&mut self.system_fingerprint, chunk.get("system_fingerprint"));
         if let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) {
             self.usage = read_usage(usage);
         }
@@ -189,9 +187,18 @@ impl Collector {
             },
             option_probabilities: self.logprobs.of_options(letters),
             reported_model: self.reported_model,
+            system_fingerprint: self.system_fingerprint,
             attempts,
             broke_off: None,
         }
+    }
+}
+
+/// Keeps the first text that is not empty.
+fn note_once(known: &mut Option<String>, value: Option<&Value>) {
+    if known.is_none() {
+        let text = value.and_then(Value::as_str).filter(|text| !text.is_empty());
+        *known = text.map(str::to_owned);
     }
 }
 
@@ -259,11 +266,12 @@ mod tests {
         let (collector, deltas) = collect(
             1_000,
             &[
-                json!({"model": "m-1", "choices": [{"delta": {"role": "assistant", "content": null}}]}),
+                json!({"model": "m-1", "system_fingerprint": null, "choices": [{"delta": {"role": "assistant", "content": null}}]}),
                 json!({"choices": [{"delta": {"reasoning_content": "hm", "reasoning": "hm"}}]}),
                 json!({"choices": [{"delta": {"reasoning_content": null, "reasoning": "!"}}]}),
                 json!({"choices": [{"index": 1, "delta": {"content": "other"}}]}),
                 text("é"),
+                json!({"system_fingerprint": "fp_44", "choices": []}),
                 text(""),
                 json!({"choices": [{"delta": {"content": [{"type": "text", "text": "x"}]}, "finish_reason": "stop"}]}),
                 json!({"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}}),
@@ -279,6 +287,7 @@ mod tests {
         assert_eq!(reply.usage.cached_tokens, Some(4));
         assert_eq!(reply.usage.prompt_tokens, Some(9));
         assert_eq!(reply.reported_model.as_deref(), Some("m-1"));
+        assert_eq!(reply.system_fingerprint.as_deref(), Some("fp_44"));
         let bytes: Vec<u32> = reply
             .timing
             .timeline

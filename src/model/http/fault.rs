@@ -25,6 +25,8 @@ pub(crate) struct Fault {
     pub(crate) retry_after: Option<Duration>,
     /// The stream broke off: what has come counts as an interrupted reply.
     pub(crate) broke_off: bool,
+    /// Nothing came for the longest time that is waited.
+    pub(crate) silent: bool,
 }
 
 impl Fault {
@@ -37,6 +39,7 @@ impl Fault {
             retry: is_transient(kind),
             retry_after: None,
             broke_off: false,
+            silent: false,
         }
     }
 

@@ -10,6 +10,7 @@ use reqwest::{Client, Response, Url};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::answer::Ending;
+use crate::domain::pace::duration;
 use crate::domain::plain::plain;
 use crate::model::http::collect::{Collector, OnDelta};
 use crate::model::http::fault::Fault;
@@ -32,6 +33,10 @@ mod read;
 mod retry;
 mod secret;
 mod settings;
+
+/// A server that took a request and then said nothing for the whole time is asked once more, and no oftener: each such
+/// attempt takes minutes, and most servers that hang go on hanging.
+const MOST_SILENCES: u32 = 1;
 
 /// Most bytes read of the body of an error.
 const MOST_ERROR_BODY: usize = 64 << 10;
@@ -128,12 +133,16 @@ impl HttpModel {
                 )
             })?;
         let letters = letters(&request.form);
-        let mut attempts = 0;
+        let (mut attempts, mut silences) = (0, 0);
         // What the last interrupted attempt left, for the case that no later one does better.
         let mut partial: Option<Reply> = None;
         loop {
             attempts += 1;
-            on_delta(Delta::Status(format!("waiting for {}", self.host())));
+            let patience = duration(self.settings.read_timeout);
+            on_delta(Delta::Status(format!(
+                "waiting for {}, at most {patience} without a word",
+                self.host()
+            )));
             let mut collector = Collector::new(self.settings.reply_cap);
             let ended = tokio::select! {
                 biased;
@@ -159,7 +168,8 @@ impl HttpModel {
             if !fault.retry {
                 return Err(self.error(&fault, attempts));
             }
-            if attempts > self.settings.retry.retries {
+            silences += u32::from(fault.silent);
+            if attempts > self.settings.retry.retries || silences > MOST_SILENCES {
                 return partial.ok_or_else(|| self.error(&fault, attempts));
             }
             if !self.wait(&fault, attempts, cancel, on_delta).await {
@@ -261,9 +271,9 @@ impl HttpModel {
         if let Some(reasoning) = self.redactor.redact_reply(&reply.reasoning) {
             reply.reasoning = reasoning;
         }
-        reply.reported_model = reply
-            .reported_model
-            .map(|model| fault::presentable(&model, &self.redactor));
+        let presentable = |text: String| fault::presentable(&text, &self.redactor);
+        reply.reported_model = reply.reported_model.map(presentable);
+        reply.system_fingerprint = reply.system_fingerprint.map(presentable);
         reply
     }
 
@@ -335,6 +345,10 @@ impl ChatModel for HttpModel {
 
     fn batch(&self) -> Option<&dyn BatchModel> {
         Some(self)
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        Some(self.settings.read_timeout)
     }
 
     fn identity(&self) -> &ModelIdentity {

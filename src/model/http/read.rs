@@ -321,7 +321,10 @@ pub(crate) fn transport_fault(error: &reqwest::Error) -> Fault {
         return Fault::new(FailureKind::Network, what);
     }
     if error.is_timeout() {
-        return Fault::broke_off("sent nothing for too long");
+        return Fault {
+            silent: true,
+            ..Fault::broke_off("sent nothing for too long")
+        };
     }
     Fault::broke_off(format!("broke the connection off ({})", root_cause(error)))
 }

@@ -210,13 +210,12 @@ fn planned(
     let asked: Vec<AskedModel> = opened
         .into_iter()
         .zip(&settings)
-        .map(|(model, settings)| AskedModel {
-            model,
-            sampling: settings.sampling.clone(),
-            limits: Limits {
+        .map(|(model, settings)| {
+            let limits = Limits {
                 requests_per_minute: settings.per_minute.0,
                 tokens_per_minute: settings.per_minute.1,
-            },
+            };
+            AskedModel::new(model, settings.sampling.clone(), limits)
         })
         .collect();
     let order = Order {

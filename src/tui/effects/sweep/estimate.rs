@@ -132,7 +132,7 @@ fn judge_plan(
         return Ok(None);
     };
     let shelf = &job.setup.shelf;
-    let name = (shelf.stored_name)(judge).map_err(|why| format!("judge: {why}"))?;
+    let name = (shelf.judge_name)(judge).map_err(|why| format!("judge: {why}"))?;
     let found = estimate_judge(
         name,
         parts.iter().map(|part| &part.plan),

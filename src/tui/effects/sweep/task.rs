@@ -9,8 +9,8 @@ use crate::data::dataset::Dataset;
 use crate::data::store::{RunLock, Store};
 use crate::domain::text::count;
 use crate::engine::rescore::{JudgeCounts, JudgeRequest, JudgeTrouble, judge_run, rescore};
-use crate::engine::sweep::{Control, PartEnd, Progress, Step, Stopped, Waiting, ask_part};
-use crate::model::{FailureKind, Sampling};
+use crate::engine::sweep::{Control, PartEnd, Progress, Silent, Step, Stopped, Waiting, ask_part};
+use crate::model::{ChatModel, FailureKind, Sampling};
 use crate::tui::Prices;
 use crate::tui::app::Ticket;
 use crate::tui::app::plan::SweepRequest;
@@ -68,6 +68,10 @@ impl Task<'_> {
         }
         let estimate = estimate_of(self.job, &parts, request, Some(&store))?;
         self.send(SweepEvent::Planned(Box::new(estimate)));
+        if let Some(judge) = &request.judge {
+            // One that can't be had is said now, not after hours of asking.
+            self.judge_model(judge)?;
+        }
         let mut end = self.ask(&parts, &mut lock, &store)?;
         if let Some(judge) = &request.judge
             && end.trouble.is_none()
@@ -165,6 +169,15 @@ impl Task<'_> {
         }
     }
 
+    fn judge_model(&self, judge: &str) -> Result<Arc<dyn ChatModel>, String> {
+        let setup = &self.job.setup;
+        let model = match judge == setup.model.name {
+            true => self.job.model(),
+            false => (setup.shelf.open)(judge),
+        };
+        model.map_err(|error| format!("the judge can't be had: {error}"))
+    }
+
     /// What the judge said in all; an error without words means that the user stopped it.
     fn judged(
         &self,
@@ -173,11 +186,7 @@ impl Task<'_> {
         store: &Store,
     ) -> Result<String, Option<String>> {
         let setup = &self.job.setup;
-        let model = match judge == setup.model.name {
-            true => self.job.model(),
-            false => (setup.shelf.open)(judge),
-        };
-        let model = model.map_err(|error| Some(format!("the judge can't be had: {error}")))?;
+        let model = self.judge_model(judge).map_err(Some)?;
         let name = model.identity().name.clone();
         let asked = JudgeRequest {
             store: store.clone(),
@@ -299,7 +308,11 @@ fn progress_of(progress: &Progress) -> SweepProgress {
         prompt_tokens: progress.prompt_tokens,
         completion_tokens: progress.completion_tokens,
         unmeasured: progress.unmeasured,
-        waiting: progress.waiting.as_ref().map(Waiting::words),
+        waiting: progress
+            .waiting
+            .as_ref()
+            .map(Waiting::words)
+            .or_else(|| progress.silence.as_ref().map(Silent::words)),
         in_flight: progress.in_flight,
         limit: progress.limit,
         elapsed: progress.elapsed,
