@@ -347,6 +347,7 @@ pub(crate) fn compared() -> Compared {
         pairs: pairs_of(a.clone(), b.clone()),
         comparison: compared_runs(a, b, &[Metric::MainAccuracy], plan),
         notes: vec!["not paired: 2 only in A".into()],
+        cautions: vec!["B: demo model, not a serious score".into()],
     }
 }
 

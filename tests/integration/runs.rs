@@ -45,6 +45,10 @@ fn runs_are_listed_and_shown_with_what_made_them() {
     assert_eq!(code, Some(0), "{err}");
     assert_eq!(shown["models"][0]["name"], "openai:m");
     assert_eq!(shown["reported_models"], json!(["served-model"]));
+    assert_eq!(
+        shown["system_fingerprints"],
+        json!([{"system_fingerprint": "fp_served", "replies": 16}])
+    );
     assert_eq!(shown["sampling"][0]["temperature"], 0.0);
     assert_eq!(
         shown["datasets"][0]["fingerprint"].as_str().unwrap().len(),

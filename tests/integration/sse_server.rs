@@ -153,7 +153,7 @@ impl Script {
 
 /// A chunk with a piece of text.
 pub fn text_chunk(piece: &str) -> Value {
-    json!({"id": "c", "object": "chat.completion.chunk", "model": "served-model",
+    json!({"id": "c", "object": "chat.completion.chunk", "model": "served-model", "system_fingerprint": "fp_served",
         "choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": null}]})
 }
 

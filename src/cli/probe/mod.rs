@@ -136,7 +136,8 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         Action::LeaveOneOut(args) => {
             let place = Place::open(&args, environment)?;
             let variants = left_out(&place.instance.context);
-            ask_variants(place, variants, &args, environment)
+            let needs = "leaving one out needs at least two documents";
+            ask_variants(place, (variants, needs), &args, environment)
         }
         Action::Reorder(args) => {
             let place = Place::open(&args.ask, environment)?;
@@ -144,7 +145,8 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
                 context, condition, ..
             } = &place.instance;
             let variants = reorders(context, condition, usize::from(args.orders));
-            ask_variants(place, variants, &args.ask, environment)
+            let needs = "another order needs at least two documents";
+            ask_variants(place, (variants, needs), &args.ask, environment)
         }
         Action::Trace(args) => reply(&args, Look::Trace, environment),
         Action::Citations(args) => reply(&args, Look::Citations, environment),
@@ -197,7 +199,8 @@ fn swap(args: &SwapArgs, environment: &Environment) -> Result<(), Failure> {
         label.as_deref(),
         to,
     );
-    ask_variants(place, variants, &args.ask, environment)
+    let needs = "a swap needs a document of another role to swap in (noise of the question, an adversarial version, or the original of one)";
+    ask_variants(place, (variants, needs), &args.ask, environment)
 }
 
 /// The label that a flag means: `2`, `doc 2`, `DOC_2` and the dataset's id of that document are the same.
@@ -230,17 +233,18 @@ fn label(flag: &str, context: &Context) -> Result<String, Failure> {
     })
 }
 
+/// `needs` says what a context must have for there to be variants.
 fn ask_variants(
     place: Place,
-    variants: Vec<Variant>,
+    (variants, needs): (Vec<Variant>, &str),
     args: &AskArgs,
     environment: &Environment,
 ) -> Result<(), Failure> {
     if variants.is_empty() {
-        return Err(Failure::Failed(
-            "this context can't be changed in that way: it has no document for it (a document needs an adversarial version to be swapped for it, and one must be left to leave another out)"
-                .to_owned(),
-        ));
+        return Err(Failure::Failed(format!(
+            "this context can't be changed in that way: {needs}, and it has {}; more come with --docs or another scenario",
+            count(place.instance.context.documents.len(), "document")
+        )));
     }
     let probed = asked(
         &place,

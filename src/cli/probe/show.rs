@@ -122,7 +122,8 @@ impl Shown<'_> {
                 .into_iter()
                 .collect();
         };
-        reasons(&record.question, &one.context, parsed, self.original)
+        let contexts = (&one.context, &self.probed.base.context);
+        reasons(&record.question, contexts, parsed, self.original)
     }
 }
 

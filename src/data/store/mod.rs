@@ -443,6 +443,12 @@ fn parse_text<T: DeserializeOwned>(text: &str, column: usize) -> rusqlite::Resul
 fn describe(path: &Path, error: &rusqlite::Error) -> StoreError {
     let file = path.display();
     let code = error.sqlite_error_code();
+    if path.is_dir() {
+        // SQLite calls that an error of the disk when it is only read.
+        return StoreError(format!(
+            "the run store {file} is a folder, but a file is expected; move the folder away, or set another data folder"
+        ));
+    }
     StoreError(match code {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => format!(
             "the run store {file} is locked by another program; close that program or try again"

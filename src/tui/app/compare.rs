@@ -54,6 +54,8 @@ pub struct Compared {
     pub pairs: Vec<Answered>,
     /// What should be known about it.
     pub notes: Vec<String>,
+    /// What must be known of a side's model before any figure is read.
+    pub cautions: Vec<String>,
 }
 
 impl Compared {

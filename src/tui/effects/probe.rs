@@ -7,6 +7,7 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::data::dataset::Dataset;
+use crate::domain::context::Context;
 use crate::domain::probe::reasons;
 use crate::engine::instance::Instance;
 use crate::engine::probe::{Asked, ProbeRequest, original_text, probe};
@@ -83,22 +84,24 @@ fn asked(
     }))?;
     let all = std::iter::once(&found.base).chain(&found.variants);
     Ok(Probed {
-        tried: all.map(|one| tried(one, &parts.dataset)).collect(),
+        tried: all
+            .map(|one| tried(one, &found.base.context, &parts.dataset))
+            .collect(),
         verdict: found.verdict,
     })
 }
 
-fn tried(one: &Asked, dataset: &Dataset) -> Tried {
+fn tried(one: &Asked, composed: &Context, dataset: &Dataset) -> Tried {
     Tried {
         change: one.name.clone(),
         said: one.tried.describe(),
         effect: one.effect,
-        reasons: why(one, dataset),
+        reasons: why(one, composed, dataset),
     }
 }
 
 /// What the reply itself says about why, or why there is none.
-fn why(one: &Asked, dataset: &Dataset) -> Vec<String> {
+fn why(one: &Asked, composed: &Context, dataset: &Dataset) -> Vec<String> {
     let Some(record) = one.records.first() else {
         return Vec::new();
     };
@@ -108,5 +111,6 @@ fn why(one: &Asked, dataset: &Dataset) -> Vec<String> {
         return message.map(str::to_owned).into_iter().collect();
     };
     let original = |id: &str| original_text(dataset, &record.question.id, id);
-    reasons(&record.question, &one.context, parsed, &original)
+    let contexts = (&one.context, composed);
+    reasons(&record.question, contexts, parsed, &original)
 }

@@ -7,7 +7,7 @@ use crate::domain::report::{Options, Published, build};
 use crate::domain::score::Metric;
 use crate::domain::stats::Resampling;
 use crate::domain::text::{count, short};
-use crate::engine::compare::RunView;
+use crate::engine::compare::{Aligned, RunView, align};
 use crate::tui::app::compare::{Compared, Contender};
 use crate::tui::app::curves::Figures;
 use crate::tui::effects::Job;
@@ -66,14 +66,17 @@ pub(super) fn compared(job: &Job, a: &Contender, b: &Contender) -> Result<Compar
     let view = |side: &Contender| {
         RunView::of_run(&store, &side.run, Some(&side.model)).map_err(|error| error.to_string())
     };
-    let (first, second) = (view(a)?, view(b)?);
-    let mut notes = Vec::new();
+    let (mut first, second) = (view(a)?, view(b)?);
+    let aligned = align(&mut first, &second);
+    let (mut notes, mut cautions) = (Vec::new(), Vec::new());
     for (letter, view) in [("A", &first), ("B", &second)] {
         if view.broken > 0 {
             let records = count(view.broken, "record");
             notes.push(format!("{records} of {letter} can't be read"));
         }
+        cautions.extend(view.cautions.iter().map(|caution| format!("{letter}: {caution}")));
     }
+    notes.extend(notes_of_questions(aligned));
     let judges_differ = first.judges != second.judges;
     let pairs = answered(slim(&first.observations), slim(&second.observations));
     let comparison = compare(
@@ -93,7 +96,26 @@ pub(super) fn compared(job: &Job, a: &Contender, b: &Contender) -> Result<Compar
         comparison,
         pairs,
         notes,
+        cautions,
     })
+}
+
+/// What became of questions whose datasets differ as wholes.
+fn notes_of_questions(Aligned { same, different }: Aligned) -> Vec<String> {
+    let mut notes = Vec::new();
+    if same > 0 {
+        notes.push(format!(
+            "{} from datasets that differ as wholes: paired since id, text, options and right answer are the same",
+            count(same, "question")
+        ));
+    }
+    if different > 0 {
+        notes.push(format!(
+            "{} not paired: the same id, but another text, other options or another right answer",
+            count(different, "question")
+        ));
+    }
+    notes
 }
 
 /// With the accuracy alone: that is all a list needs.

@@ -274,6 +274,10 @@ fn figures(app: &App, compared: &Compared, width: u16) -> Flow {
     };
     let text = format!("{}, {}", count(pairs, "pair"), count(questions, "question"));
     flow.say(&app.wraps, &text, Tone::Text);
+    for caution in &compared.cautions {
+        let text = format!("caution: {}", one_line(caution));
+        flow.say(&app.wraps, &text, Tone::Warning);
+    }
     let table = Table::of(metrics.values(), flow.width());
     table.head(app, &mut flow);
     for (metric, figures) in metrics {

@@ -313,6 +313,7 @@ fn time(found: &Estimate) -> String {
             };
             format!("{about} {} ({by})", duration(whole))
         }
+        None if found.to_ask == 0 => "none: nothing is to be asked".to_owned(),
         None => "unknown: this model has no stored reply to go by".to_owned(),
     }
 }
