@@ -109,11 +109,27 @@ fn resolve(wanted: &str, cache: &Path) -> Result<Option<EncoderFolders>, Failure
                 "{wanted} is a model of another kind and no encoder; name an encoder (`medrgb models list` says which there are), or the folder that holds its config.json"
             )))
         }
-        None => Err(Failure::Failed(format!(
-            "the encoder \"{}\" is not here: give the folder that holds its config.json, or fetch one with `medrgb models pull auto-encoder`",
-            short(wanted)
-        ))),
+        None => Err(Failure::Failed(not_here(wanted))),
     }
+}
+
+/// What is wrong with an encoder's name or folder, and what to do.
+fn not_here(wanted: &str) -> String {
+    let shown = short(wanted);
+    if registry::is_encoder(wanted) {
+        return format!(
+            "the encoder {shown} is not here: fetch it with `medrgb models pull {shown}`, or give the folder that holds its config.json"
+        );
+    }
+    if Path::new(wanted).is_dir() {
+        return format!(
+            "the folder {shown} is no encoder: it holds neither a config.json nor folders query and article that hold one each"
+        );
+    }
+    format!(
+        "no encoder is called \"{shown}\", and no folder is: name {}, auto (MedCPT, else its stand-in), or the folder that holds an encoder's config.json",
+        registry::encoder_names().join(", ")
+    )
 }
 
 #[cfg(test)]

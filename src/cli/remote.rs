@@ -20,14 +20,12 @@ use crate::retrieval::remote::push::{Pushed, push};
 use crate::retrieval::remote::record::{IndexKind, Precision, Record};
 use crate::retrieval::remote::shape::{Facts, Row};
 use crate::retrieval::remote::{Address, Collection, Remote, TOKEN_VARIABLE, Token, missing};
-use crate::retrieval::{
-    DAMAGED, EncoderFolders, EncoderSummary, NO_ENCODER, RetrievalError, Retriever, Search,
-};
+use crate::retrieval::{DAMAGED, EncoderSummary, NO_ENCODER, RetrievalError, Retriever, Search};
 
 /// Arguments of `medrgb index push`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The token of a server that wants one is read from the environment variable MILVUS_TOKEN (an API key, or USER:PASSWORD).\nWriting a document that is there replaces it, so a push that was stopped is simply run again.\n\nExample:\n  medrgb index push --dataset my-set --to milvus://localhost:19530/my_set"
+    after_help = "The token of a server that wants one is read from the environment variable MILVUS_TOKEN (an API key, or USER:PASSWORD).\nWriting a document that is there replaces it, so a push that was stopped is simply run again; it then writes all of them.\n\nExample:\n  medrgb index push --dataset my-set --to milvus://localhost:19530/my_set"
 )]
 pub struct PushArgs {
     /// Where to: milvus://HOST:PORT/[DATABASE/]COLLECTION, or milvus+tls://…; made where it is not there.
@@ -117,8 +115,14 @@ pub(super) fn warn(url: &str) {
     }
 }
 
+/// A collection for anything but a search.
 fn collection(url: &str) -> Result<(Address, Collection), Failure> {
     let address = Address::parse(url).map_err(Failure::usage)?;
+    if let Some(ef) = address.ef {
+        return Err(Failure::Usage(format!(
+            "?ef={ef} at the end of the address is about searches and means nothing here; leave it out"
+        )));
+    }
     warn(url);
     let collection = Collection::new(&address, token().as_ref()).map_err(Failure::failed)?;
     Ok((address, collection))
@@ -137,11 +141,6 @@ pub fn open(
     let address = Address::parse(url).map_err(Failure::usage)?;
     let folders =
         encoder::folders(encoder_flag, environment)?.ok_or_else(|| no_encoder("searched"))?;
-    // The encoder that made a collection's vectors, which is checked, is the right one for it and stands in for none.
-    let folders = EncoderFolders {
-        stand_in: false,
-        ..folders
-    };
     let backend = encoder::backend(backend, environment)?;
     Remote::open(&address, token().as_ref(), &folders, backend).map_err(Failure::failed)
 }

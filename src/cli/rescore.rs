@@ -159,8 +159,7 @@ fn judge_request(
     let templates = templates(config.prompts.as_ref())?;
     let base_url = args.base_url.as_deref();
     judge_name(name, base_url, config).map_err(Failure::failed)?;
-    let model = open_model(name, base_url, config, &environment.paths)
-        .map_err(Failure::failed)?;
+    let model = open_model(name, base_url, config, &environment.paths).map_err(Failure::failed)?;
     Ok(JudgeRequest {
         store,
         run: args.run.clone(),

@@ -336,7 +336,9 @@ fn conditions(out: &mut String, cells: &[Cell<'_>], several_datasets: bool) {
         true => format!("{}, {}", cell.group.model_name, cell.group.dataset),
         false => cell.group.model_name.clone(),
     };
-    let several = cells.windows(2).any(|pair| whose(&pair[0]) != whose(&pair[1]));
+    let several = cells
+        .windows(2)
+        .any(|pair| whose(&pair[0]) != whose(&pair[1]));
     let mut last = None;
     out.push('\n');
     for cell in cells {

@@ -299,6 +299,21 @@ pub fn known_names() -> String {
     names.join(", ")
 }
 
+/// The names of encoders that `--encoder` takes.
+pub fn encoder_names() -> Vec<&'static str> {
+    let encoders = MODELS.iter();
+    let single =
+        encoders.filter(|entry| entry.purpose == Purpose::Encoder && !MEDCPT.contains(&entry.name));
+    std::iter::once("medcpt")
+        .chain(single.map(|entry| entry.name))
+        .collect()
+}
+
+/// Whether a name is that of an encoder, here or not.
+pub fn is_encoder(name: &str) -> bool {
+    name == "medcpt" || find(name).is_some_and(|entry| entry.purpose == Purpose::Encoder)
+}
+
 /// The folder under which all models lie: `models` inside the cache folder.
 pub fn models_dir(cache: &Path) -> PathBuf {
     cache.join("models")

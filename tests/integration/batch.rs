@@ -197,12 +197,18 @@ fn wrong_plans_are_named_with_their_place() {
         ("scenario = [\"nosuch\"]\n", "line 1"),
         ("run = \"paper\"\n", "run"),
         ("docs = [", "line 1"),
-        ("docs = [5]\nmodels = []\n", "line 2: models: the list is empty"),
+        (
+            "docs = [5]\nmodels = []\n",
+            "line 2: models: the list is empty",
+        ),
         ("scenario = []\n", "line 1: scenario: the list is empty"),
         ("\ndocs = []\n", "line 2: docs: the list is empty"),
         ("p = []\n", "line 1: p: the list is empty"),
         ("seeds = [ ]\n", "line 1: seeds: the list is empty"),
-        ("question = [\"a\", \" \"]\n", "line 1: question: a text in it is empty"),
+        (
+            "question = [\"a\", \" \"]\n",
+            "line 1: question: a text in it is empty",
+        ),
         ("dataset = \"\"\n", "line 1: dataset: the text is empty"),
     ] {
         std::fs::write(place.path("p.toml"), text).unwrap();

@@ -14,6 +14,9 @@ use crate::retrieval::corpus::{self, BadRecord, Format};
 use crate::retrieval::index::{Built, CorpusFacts, EncoderId, Input, Manifest, PROBLEMS, Shard};
 use crate::retrieval::vector::GraphPrecision;
 
+/// A recall@10 below this is said when an index is built: graphs of ordinary vectors have 0.95 and more.
+const POOR_RECALL: f64 = 0.8;
+
 /// Bad records that are shown; all of them are in a file.
 const SHOWN: usize = 5;
 
@@ -30,6 +33,14 @@ pub(super) fn inputs(
     let mut found = corpus::find(paths, format).map_err(Failure::failed)?;
     if !ordered && corpus::newest_first(&mut found.files) {
         note("PubMed's files are read newest first, so that the last version of a citation counts");
+    }
+    if let Some(first) = found.empty.first() {
+        note(&format!(
+            "{} of the corpus left out, since nothing is in {}: {}",
+            count(found.empty.len(), "file"),
+            if found.empty.len() == 1 { "it" } else { "them" },
+            short(first)
+        ));
     }
     let skipped = found.skipped;
     let mut inputs: Vec<Input> = found.files.into_iter().map(Input::File).collect();
@@ -80,6 +91,12 @@ pub(super) fn tell(folder: &Path, built: &Built, json: bool) -> Result<(), Failu
             folder.join(PROBLEMS).display()
         ));
         first_problems(folder).iter().for_each(|line| note(line));
+    }
+    if let Some(recall) = manifest.recall_at_10.filter(|recall| *recall < POOR_RECALL) {
+        note(&format!(
+            "the graph finds only {:.0} % of the nearest ten documents (recall@10 {recall:.4}); search with --retriever exact, and check the vectors: numbers of very different sizes can do that",
+            recall * 100.0
+        ));
     }
     if json {
         return say_json(&summary(folder, manifest));

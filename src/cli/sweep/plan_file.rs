@@ -181,7 +181,8 @@ fn refuse_empty(read: &Read<'_>) -> Result<(), Failure> {
         return Ok(());
     };
     for (key, value) in table.get_ref() {
-        let is_blank = |value: &DeValue<'_>| value.as_str().is_some_and(|text| text.trim().is_empty());
+        let is_blank =
+            |value: &DeValue<'_>| value.as_str().is_some_and(|text| text.trim().is_empty());
         let value = value.get_ref();
         let what = match value.as_array() {
             Some(list) if list.is_empty() => "the list is empty",

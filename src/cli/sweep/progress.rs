@@ -225,7 +225,9 @@ mod tests {
         );
         let ended = screen.words(&waiting, true);
         assert!(
-            ended.starts_with("0 s altogether") && !ended.contains("waiting") && !ended.contains("no word"),
+            ended.starts_with("0 s altogether")
+                && !ended.contains("waiting")
+                && !ended.contains("no word"),
             "{ended}"
         );
     }

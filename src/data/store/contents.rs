@@ -242,7 +242,10 @@ impl Store {
              WHERE run = ?1 AND instr(texts.reply, '\"system_fingerprint\"') > 0
              GROUP BY said HAVING said IS NOT NULL ORDER BY min(replies.id)",
             params![run],
-            |row| Ok((row.get(0)?, row.get(1)?)),
+            |row| {
+                let replies: i64 = row.get(1)?;
+                Ok((row.get(0)?, u64::try_from(replies).unwrap_or_default()))
+            },
         )
     }
 

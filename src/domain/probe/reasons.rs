@@ -51,7 +51,10 @@ pub fn reasons(
 
 /// A label of a changed context: documents move up where one is left out, and change places in another order.
 fn label(label: &str, context: &Context, composed: &Context) -> String {
-    let here = context.documents.iter().find(|document| document.label == label);
+    let here = context
+        .documents
+        .iter()
+        .find(|document| document.label == label);
     let found = here.and_then(|here| {
         let same = |one: &&ContextDocument| one.id == here.id && one.role == here.role;
         composed.documents.iter().find(same)

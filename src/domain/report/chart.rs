@@ -22,6 +22,12 @@ const BOTTOM: f64 = 40.0;
 const COLOURS: usize = 8;
 const SHAPES: usize = 5;
 
+/// Rates with a line across the drawing, in per cent.
+const GRID: [i32; 5] = [0, 25, 50, 75, 100];
+
+/// Characters of a line of small type that fit below a drawing.
+const NOTE: usize = 64;
+
 /// Most labels on the horizontal axis.
 const TICKS: usize = 12;
 
@@ -58,6 +64,8 @@ pub(super) struct Chart {
     pub(super) lines: bool,
     /// The curves.
     pub(super) curves: Vec<Curve>,
+    /// What the drawing does not show, a sentence each.
+    pub(super) notes: Vec<String>,
 }
 
 /// The chart of a panel.
@@ -73,6 +81,7 @@ pub(super) fn of_panel(panel: &Panel) -> Chart {
         up: "rates in %".to_owned(),
         lines,
         curves: curves(panel),
+        notes: Vec::new(),
     }
 }
 
@@ -94,11 +103,14 @@ impl Chart {
             out,
             "<figure><svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\"><title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>",
             escape(&self.title),
-            escape(&describe(&self.curves))
+            escape(&self.described())
         );
         self.plot(&mut out);
         out.push_str("</svg>");
         key(&mut out, &self.curves);
+        for note in &self.notes {
+            let _ = write!(out, "<p class=\"note\">{}</p>", escape(note));
+        }
         out.push_str("</figure>");
         out
     }
@@ -107,13 +119,15 @@ impl Chart {
     pub(super) fn standalone(&self) -> String {
         const LINE: f64 = 18.0;
         const ABOVE: f64 = 34.0;
-        let height = ABOVE + HEIGHT + LINE * (self.curves.len() as f64 + 0.75);
+        let notes: Vec<String> = self.notes.iter().flat_map(|note| wrapped(note)).collect();
+        let lines = self.curves.len() + notes.len();
+        let height = ABOVE + HEIGHT + LINE * (lines as f64 + 0.75);
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{}\" height=\"{}\" role=\"img\"><title>{}</title><desc>{}</desc><style>{ALONE}</style><rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>",
             WIDTH * 2.0,
             height * 2.0,
             escape(&self.title),
-            escape(&describe(&self.curves))
+            escape(&self.described())
         );
         let (subject, measure) = self.title.split_once("; ").unwrap_or((&self.title, ""));
         let _ = write!(
@@ -137,8 +151,22 @@ impl Chart {
                 escape(&curve.label)
             );
         }
+        for (nth, note) in notes.iter().enumerate() {
+            let y = ABOVE + HEIGHT + LINE * ((self.curves.len() + nth) as f64 + 0.75);
+            let text = escape(note);
+            let _ = write!(
+                out,
+                "<text class=\"small\" x=\"{LEFT}\" y=\"{}\">{text}</text>",
+                y + 4.0
+            );
+        }
         out.push_str("</svg>\n");
         out
+    }
+
+    fn described(&self) -> String {
+        let notes: String = self.notes.iter().map(|note| format!(" {note}")).collect();
+        describe(&self.curves) + &notes
     }
 
     fn plot(&self, out: &mut String) {
@@ -156,7 +184,8 @@ impl Chart {
             .collect();
         // Beside a mark on the border a tag reaches a little beyond it.
         let down = (TOP - 6.0, HEIGHT - BOTTOM + 6.0);
-        labels::write(out, &marked, (LEFT, WIDTH - RIGHT), down);
+        let lines = GRID.map(|percent| height(f64::from(percent) / 100.0));
+        labels::write(out, &marked, &lines, (LEFT, WIDTH - RIGHT), down);
     }
 }
 
@@ -295,7 +324,7 @@ fn ticks(panel: &Panel) -> Vec<(f64, String)> {
 }
 
 fn axes(out: &mut String, chart: &Chart) {
-    for percent in [0, 25, 50, 75, 100] {
+    for percent in GRID {
         let y = height(f64::from(percent) / 100.0);
         let class = if percent == 0 { "axis" } else { "grid" };
         let _ = write!(
@@ -392,6 +421,21 @@ fn band(out: &mut String, points: &[Point]) {
             corners.join(" ")
         );
     }
+}
+
+/// A sentence in lines that fit below a drawing.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= NOTE => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// The outline of a mark around a point: circle, square, triangle, diamond or triangle upside down.

@@ -97,6 +97,7 @@ fn chart<'a>(subject: &str, rows: impl Iterator<Item = &'a Calibration>) -> Char
         across: "confidence: the model's probability of its choice, %".to_owned(),
         up: "accuracy in %".to_owned(),
         lines: true,
+        notes: Vec::new(),
         curves,
     }
 }

@@ -324,7 +324,8 @@ impl Failed {
                 let model = &*sweep.model.identity().name;
                 let sampling = sweep.sampling_value();
                 let failures = failures.map_err(|error| error.to_string())?.into_iter();
-                let ours = failures.filter(|one| one.model_name == model && one.sampling == sampling);
+                let ours =
+                    failures.filter(|one| one.model_name == model && one.sampling == sampling);
                 vacant.insert(ours.map(|one| one.failure).collect())
             }
         };

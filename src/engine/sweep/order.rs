@@ -12,7 +12,8 @@ use crate::domain::prompt::Templates;
 use crate::domain::question::Question;
 use crate::engine::rescore::judged_answers;
 use crate::engine::sweep::{
-    Control, Ended, Limits, Noted, Pace, Plan, Progress, Reused, Summary, Sweep, drive, reuse, summarise,
+    Control, Ended, Limits, Noted, Pace, Plan, Progress, Reused, Summary, Sweep, drive, reuse,
+    summarise,
 };
 use crate::model::tokens::estimate_prompt;
 use crate::model::{ChatModel, Sampling};

@@ -79,7 +79,10 @@ impl Collector {
     /// Takes a chunk of a stream (`piece` = `delta`) or a whole completion (`piece` = `message`).
     pub(crate) fn take(&mut self, chunk: &Value, piece: &str, on_delta: OnDelta<'_>) {
         note_once(&mut self.reported_model, chunk.get("model"));
-        note_once(&mut self.system_fingerprint, chunk.get("system_fingerprint"));
+        note_once(
+            &mut self.system_fingerprint,
+            chunk.get("system_fingerprint"),
+        );
         if let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) {
             self.usage = read_usage(usage);
         }
@@ -197,7 +200,9 @@ impl Collector {
 /// Keeps the first text that is not empty.
 fn note_once(known: &mut Option<String>, value: Option<&Value>) {
     if known.is_none() {
-        let text = value.and_then(Value::as_str).filter(|text| !text.is_empty());
+        let text = value
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty());
         *known = text.map(str::to_owned);
     }
 }

@@ -12,6 +12,8 @@ use crate::source::{self, Line, Lines};
 const LOOKED_AT: usize = 100;
 /// Bytes of an XML file that are looked at.
 const HEAD: u64 = 1 << 16;
+/// Bytes that a file without content has at most: white space, or the frame of packed nothing.
+const LARGEST_EMPTY: u64 = 1 << 10;
 /// Folders within folders that are walked into.
 const DEEPEST: usize = 16;
 
@@ -24,6 +26,8 @@ pub struct Found {
     pub datasets: Vec<PathBuf>,
     /// Files of folders that are no part of a corpus, by name.
     pub skipped: Vec<String>,
+    /// Files of folders that hold nothing at all, by name.
+    pub empty: Vec<String>,
 }
 
 /// Finds the files of a corpus under `paths`; `forced` is how all of them are read, else each one's name and
@@ -127,6 +131,10 @@ fn folder(path: &Path, forced: Option<Format>, found: &mut Found) -> Result<(), 
     walk(path, &top, 0, &mut files)?;
     files.sort_by(|a, b| natural(&a.1, &b.1));
     for (file, name) in files {
+        if kept_in_folders(&name) && is_empty(&file)? {
+            found.empty.push(name);
+            continue;
+        }
         let format = match forced {
             Some(format) => Some(format).filter(|format| suits(&name, *format)),
             None if !kept_in_folders(&name) => None,
@@ -143,6 +151,11 @@ fn folder(path: &Path, forced: Option<Format>, found: &mut Found) -> Result<(), 
     }
     match found.files.len() > before {
         true => Ok(()),
+        false if !found.empty.is_empty() => Err(RetrievalError(format!(
+            "{} holds no file of a corpus but empty ones ({})",
+            path.display(),
+            found.empty[0]
+        ))),
         false => Err(RetrievalError(format!(
             "{} holds no file of a corpus: JSON lines (.jsonl), PubMed XML (.xml), StatPearls (.nxml), plain text (.txt) are expected, each also as .gz",
             path.display()
@@ -217,7 +230,19 @@ fn format_of(path: &Path, name: &str) -> Result<Option<Format>, RetrievalError> 
     }
 }
 
+/// Whether a file holds not even a byte besides white space in its beginning, packed or not.
+fn is_empty(path: &Path) -> Result<bool, RetrievalError> {
+    let bytes = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+    Ok(bytes.len() <= LARGEST_EMPTY && head(path)?.trim().is_empty())
+}
+
 fn unknown(path: &Path) -> RetrievalError {
+    if is_empty(path).unwrap_or(false) {
+        return RetrievalError(format!(
+            "{} is empty; leave it out of the corpus",
+            path.display()
+        ));
+    }
     RetrievalError(format!(
         "what {} holds can't be told from its name and its beginning; say it with --format",
         path.display()
@@ -382,5 +407,13 @@ mod tests {
         assert!(why(&[home.path().join("none")]).contains("can't be read"));
         let empty = tempfile::tempdir().unwrap();
         assert!(why(&[empty.path().to_path_buf()]).contains("holds no file"));
+        // A file without anything stops nothing in a folder, and is named by itself.
+        std::fs::write(empty.path().join("none.jsonl"), "\n").unwrap();
+        assert!(why(&[empty.path().join("none.jsonl")]).contains("is empty"));
+        assert!(why(&[empty.path().to_path_buf()]).contains("but empty ones"));
+        std::fs::write(empty.path().join("void.xml"), "").unwrap();
+        std::fs::write(empty.path().join("x.jsonl"), r#"{"_id":"1","text":"x"}"#).unwrap();
+        let found = find(&[empty.path().to_path_buf()], None).unwrap();
+        assert_eq!((found.files.len(), found.empty.len()), (1, 2));
     }
 }

@@ -10,6 +10,9 @@ use medrgb_kernels as kernels;
 use crate::retrieval::RetrievalError;
 use crate::retrieval::mapped::Mapped;
 
+/// Numbers from here on become infinite in half precision: halfway from its largest number to the next step.
+const HALF_OVERFLOW: f32 = 65_520.0;
+
 /// Numbers that one thread checks at a time.
 const CHECKED_AT_ONCE: usize = 1 << 20;
 
@@ -223,11 +226,16 @@ impl Vectors {
         };
         let mut half = vec![0; data.len()];
         kernels::narrow(data, &mut half);
-        Vectors::from_half(self.dim, half).map_err(|_| {
-            RetrievalError(
-                "a number is too large for half precision (its limit is 65,504); keep these vectors in f32"
-                    .into(),
-            )
+        Vectors::from_half(self.dim, half).map_err(|error| {
+            let Some(at) = data.iter().position(|x| x.abs() >= HALF_OVERFLOW) else {
+                return error;
+            };
+            RetrievalError(format!(
+                "vector {} holds {} in dimension {}, too large for half precision (its limit is 65,504); keep these vectors as they are stored (--graph stored)",
+                at / self.dim,
+                data[at],
+                at % self.dim
+            ))
         })
     }
 
@@ -255,6 +263,35 @@ impl Vectors {
             at / self.dim,
             row[at % self.dim],
             at % self.dim
+        )))
+    }
+
+    /// Looks at the length of every row, on all cores: the inner product of two rows must neither overflow nor vanish.
+    /// Rows of zeros are what they are.
+    ///
+    /// # Errors
+    /// Names the first row that is too long or too short.
+    pub fn check_lengths(&self) -> Result<(), RetrievalError> {
+        let square = |row: usize| -> f64 {
+            let row = self.at(row);
+            row.iter().map(|&x| f64::from(x) * f64::from(x)).sum()
+        };
+        let unusable = |square: f64| {
+            square > f64::from(f32::MAX) || (square > 0.0 && square < f64::from(f32::MIN_POSITIVE))
+        };
+        let bad = first_bad(self.rows, |mut range| {
+            range.position(|row| unusable(square(row)))
+        });
+        let Some(row) = bad else {
+            return Ok(());
+        };
+        let length = square(row).sqrt();
+        let so = match length > 1.0 {
+            true => "long that inner products with it are infinite",
+            false => "short that inner products with it are 0",
+        };
+        Err(RetrievalError(format!(
+            "vector {row} is so {so} (its length is {length:.1e}), and can't be searched; check the numbers, or scale the vectors"
         )))
     }
 

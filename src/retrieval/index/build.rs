@@ -164,7 +164,8 @@ pub(super) fn run(
         });
     }
     let mut state = match state::read::<State>(folder, STATE)? {
-        Some(state) => {
+        Some(mut state) => {
+            change_vectors(folder, &mut state, &request);
             refuse_other(folder, &state.request, &request)?;
             state
         }
@@ -237,6 +238,27 @@ fn refuse_other(folder: &Path, there: &Request, wanted: &Request) -> Result<(), 
             folder.display()
         ))),
         None => Ok(()),
+    }
+}
+
+/// An unfinished index of the same documents takes other vectors or another precision of its graph, so that a file that
+/// was refused, or a graph that could not be made, costs no reading of the corpus again. Work of an encoder is not
+/// thrown away like that: then the difference stays, to be refused.
+fn change_vectors(folder: &Path, state: &mut State, wanted: &Request) {
+    let there = &state.request;
+    if there.corpus != wanted.corpus || there.shard != wanted.shard {
+        return;
+    }
+    let same_vectors = there.encoder == wanted.encoder && there.embeddings == wanted.embeddings;
+    let encoded = there.embeddings.is_empty() && (state.steps > 0 || vectors::finished(folder));
+    if same_vectors {
+        state.graph &= there.graph == wanted.graph;
+        state.request.graph = wanted.graph;
+    } else if !encoded {
+        vectors::forget(folder);
+        state.request = wanted.clone();
+        (state.steps, state.vectors, state.graph) = (0, false, false);
+        state.recall_at_10 = None;
     }
 }
 

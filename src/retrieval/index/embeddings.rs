@@ -278,6 +278,7 @@ impl Importing<'_> {
         }
         vectors
             .check_finite()
+            .and_then(|()| vectors.check_lengths())
             .map_err(|error| RetrievalError(format!("{shown}: {error}")))?;
         match &file.ids {
             RowIds::List(list) => {

@@ -220,7 +220,7 @@ impl<'a> Reading<'a> {
                 file: file.to_owned(),
                 place,
                 sentence: format!(
-                    "\"{}\" is deleted here, but its document was read before and stays; name this file before that one",
+                    "\"{}\" is deleted here, but its document was read before and stays: name this file before the one that holds it, or, where that is this very file, take it out of it",
                     short(id)
                 ),
             });

@@ -344,6 +344,12 @@ impl Lock {
         let failed = |error: std::io::Error| {
             RetrievalError(format!("{} can't be written: {error}", folder.display()))
         };
+        if folder.is_file() {
+            return Err(RetrievalError(format!(
+                "{} is a file, but an index is a folder; give the name of a new one",
+                folder.display()
+            )));
+        }
         std::fs::create_dir_all(folder).map_err(failed)?;
         let file = OpenOptions::new()
             .create(true)

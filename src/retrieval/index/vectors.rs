@@ -40,6 +40,18 @@ pub(super) fn finished(folder: &Path) -> bool {
     folder.join(VECTORS).is_file()
 }
 
+/// Removes vectors and graph; what can't be removed is written over.
+pub(super) fn forget(folder: &Path) {
+    let vectors = folder.join(VECTORS);
+    for path in [
+        vectors.with_extension("partial"),
+        vectors,
+        folder.join(GRAPH),
+    ] {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
 /// The rows of an unfinished file of vectors, at their places.
 pub(super) struct Rows {
     path: PathBuf,

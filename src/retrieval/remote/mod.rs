@@ -70,7 +70,9 @@ impl Remote {
         collection.ensure_loaded(LOADING)?;
         let documents = collection.count()?;
         let encoder = Pair::open(folders, backend)?;
-        let summary = encoder.summary(folders);
+        let mut summary = encoder.summary(folders);
+        // What the vectors were made as counts, as it does for a folder; else how the encoder was chosen here.
+        summary.stand_in = record.stand_in.unwrap_or(summary.stand_in);
         record.belongs(&summary, &collection.place())?;
         Ok(Arc::new(Remote {
             collection,

@@ -1,6 +1,6 @@
 //! Filling a collection: rows in batches, cut to the fields' limits, tried again when a server is busy.
 //!
-//! Writing a row that is there replaces it, so that a push that was stopped is simply run again.
+//! Writing a row that is there replaces it, so that a push that was stopped is simply run again, from the beginning.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -91,7 +91,7 @@ pub fn push(
 
 fn stopped(written: usize) -> RetrievalError {
     RetrievalError(format!(
-        "stopped after {written} documents; they stay in the remote index, and the same command writes the rest"
+        "stopped after {written} documents; they stay in the remote index; the same command writes all of them, and replaces those that are there"
     ))
 }
 
@@ -149,7 +149,7 @@ fn write(
 
 fn after(sentence: String, written: usize) -> RetrievalError {
     RetrievalError(format!(
-        "{sentence} ({written} documents are written; the same command goes on)"
+        "{sentence} ({written} documents are written and stay; the same command writes all of them again)"
     ))
 }
 

@@ -32,6 +32,9 @@ pub struct Record {
     pub encoder: String,
     /// Hash of the weights that encoded the documents.
     pub weights_sha256: String,
+    /// Whether the encoder stood in for MedCPT when it made the vectors; collections of older programs don't say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stand_in: Option<bool>,
     /// Dimensions.
     pub dim: usize,
     /// How vectors are kept.
@@ -49,6 +52,7 @@ impl Record {
             format: FORMAT,
             encoder: encoder.name.clone(),
             weights_sha256: encoder.weights_sha256.clone(),
+            stand_in: Some(encoder.stand_in),
             dim: encoder.dim,
             precision,
             index,

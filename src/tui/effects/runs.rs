@@ -74,7 +74,11 @@ pub(super) fn compared(job: &Job, a: &Contender, b: &Contender) -> Result<Compar
             let records = count(view.broken, "record");
             notes.push(format!("{records} of {letter} can't be read"));
         }
-        cautions.extend(view.cautions.iter().map(|caution| format!("{letter}: {caution}")));
+        cautions.extend(
+            view.cautions
+                .iter()
+                .map(|caution| format!("{letter}: {caution}")),
+        );
     }
     notes.extend(notes_of_questions(aligned));
     let judges_differ = first.judges != second.judges;
