@@ -296,6 +296,40 @@ async fn silence_ends_at_the_read_timeout() {
 }
 
 #[tokio::test]
+async fn a_server_that_never_says_a_word_is_asked_twice_and_no_oftener() {
+    let server = Server::start(vec![Script::hang_up()]);
+    let mut settings = settings(&server, 4);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    settings.base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    settings.read_timeout = Duration::from_millis(200);
+    // Connections are taken and held; nothing is ever sent.
+    let (sender, held) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            if sender.send(stream).is_err() {
+                return;
+            }
+        }
+    });
+    let asked = ask_with(settings).await;
+    assert_eq!(
+        (asked.error().kind, asked.error().attempts),
+        (FailureKind::Network, 2)
+    );
+    assert!(
+        asked.error().message.contains("sent nothing for too long"),
+        "{}",
+        asked.error()
+    );
+    assert!(
+        asked.statuses().contains("at most 0 s without a word"),
+        "{}",
+        asked.statuses()
+    );
+    assert_eq!(held.try_iter().count(), 2);
+}
+
+#[tokio::test]
 async fn too_many_requests_waits_as_long_as_asked() {
     let busy = Script::answer(
         "429 Too Many Requests",

@@ -873,6 +873,69 @@ fn precomputed_vectors_come_in_by_ids_and_by_order_and_are_checked() {
         &["--encoder", "tiny", "--embeddings", "narrow.npy"],
     ));
     assert!(message.contains("8 dimensions where 32"), "{message}");
+
+    // Vectors whose inner products are infinite can't be searched, nor such as half precision can't hold be halved.
+    broken[7][3] = 1e30;
+    write_rows(&home.path("nan.npy"), &broken);
+    let again = ["--encoder", "none", "--embeddings", "nan.npy"];
+    let message = home.failure(&build("x4", &again));
+    assert!(message.contains("vector 7 is so long"), "{message}");
+    broken[7][3] = 70_000.0;
+    write_rows(&home.path("nan.npy"), &broken);
+    let halved = [&again[..], &["--graph", "half"]].concat();
+    let message = home.failure(&build("x4", &halved));
+    assert!(
+        message.contains("vector 7 holds 70000 in dimension 3")
+            && message.contains("--graph stored"),
+        "{message}"
+    );
+    // The folder of a refused file takes a better one, and another graph: nothing is read again.
+    let built = home.json(&build("x4", &again));
+    assert_eq!(built["documents"], 50);
+    // A finished index is what it is.
+    let message = home.failure(&build(
+        "x4",
+        &["--encoder", "none", "--embeddings", "v/a.npy"],
+    ));
+    assert!(message.contains("other embeddings"), "{message}");
+    std::fs::write(home.path("a-file"), "").unwrap();
+    let message = home.failure(&build("a-file", &again));
+    assert!(
+        message.contains("is a file, but an index is a folder"),
+        "{message}"
+    );
+}
+
+#[test]
+fn an_address_for_searches_and_unknown_encoders_are_refused_with_advice() {
+    let home = Home::new();
+    let out = home.run(&["index", "push", "--to", "milvus://127.0.0.1:1/x?ef=5"]);
+    assert_eq!(out.status.code(), Some(2), "{out:?}");
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(
+        said.contains("?ef=5") && said.contains("leave it out"),
+        "{said}"
+    );
+    home.beir("corpus", 3);
+    let build = |encoder: &str| {
+        home.failure(&[
+            "index",
+            "build",
+            "--corpus",
+            "corpus",
+            "--out",
+            "o",
+            "--encoder",
+            encoder,
+        ])
+    };
+    let message = build("nosuch");
+    assert!(
+        message.contains("\"nosuch\"") && message.contains("medcpt") && message.contains("minilm"),
+        "{message}"
+    );
+    assert!(build("corpus").contains("is no encoder"));
+    assert!(build("medcpt").contains("models pull medcpt"));
 }
 
 #[test]

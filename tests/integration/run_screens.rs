@@ -781,6 +781,10 @@ fn lists_of_a_comparison_add_up_and_narrow() {
         screen.contains("only A right 4   only B right 2   both wrong 6   both right 8"),
         "{screen}"
     );
+    assert!(
+        screen.contains("caution: B: demo model, not a serious score"),
+        "{screen}"
+    );
     stage.keys("n");
     assert_eq!(stage.app.compare.shown.len(), 2, "one condition");
     assert!(

@@ -24,6 +24,39 @@ fn with_a_run() -> Place {
 }
 
 #[test]
+fn a_recorded_run_is_refused_as_a_judge_before_anything_is_asked() {
+    let place = with_a_run();
+    for command in [
+        &[
+            "sweep",
+            "--dataset",
+            "set",
+            "--run",
+            "new",
+            "--limit",
+            "1",
+            "--dry-run",
+        ][..],
+        &["sweep", "--dataset", "set", "--run", "new", "--limit", "1"],
+        &["rescore", "--run", "night"],
+    ] {
+        let mut program = place.program(command);
+        program.args(["--judge", "replay:night"]);
+        if command[0] == "sweep" {
+            program.args(["--model", "openai:m", "--base-url", "http://127.0.0.1:1/v1"]);
+        }
+        let (code, _, said) = finish(program);
+        assert_ne!(code, Some(0), "{command:?}");
+        assert!(
+            said.contains("\"replay:night\" can't judge"),
+            "{command:?}: {said}"
+        );
+    }
+    let (_, listed, _) = finish(place.program(&["runs", "list", "--json"]));
+    assert_eq!(listed["runs"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn runs_are_listed_and_shown_with_what_made_them() {
     let place = Place::new();
     let (code, listed, err) = finish(place.program(&["runs", "list", "--json"]));

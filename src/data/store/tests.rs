@@ -74,6 +74,41 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
+fn a_folder_in_the_place_of_the_store_is_called_one() {
+    let dir = folder();
+    for opened in [Store::open(dir.path()), Store::open_for_reading(dir.path())] {
+        let why = opened.err().unwrap().to_string();
+        assert!(why.contains("is a folder, but a file is expected"), "{why}");
+    }
+}
+
+#[test]
+fn failures_of_an_instance_are_known_again() {
+    let dir = folder();
+    let store = Store::open(&dir.path().join("s")).unwrap();
+    let mut failed = record("night", "q2");
+    failed.parsed = None;
+    failed.reply = serde_json::Value::Null;
+    failed.failure = json!({"kind": "rate_limited", "message": "x"});
+    store.insert(&failed).unwrap();
+    store.insert(&record("night", "q2")).unwrap();
+    let of = |run: &str, condition: &Condition| {
+        store
+            .failures_of(run, &failed.dataset_fingerprint, ("q2", condition))
+            .unwrap()
+    };
+    let found = of("night", &failed.condition);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].failure, failed.failure);
+    assert_eq!(found[0].model_name, failed.model_name);
+    let other = Condition {
+        docs: failed.condition.docs + 1,
+        ..failed.condition
+    };
+    assert!(of("night", &other).is_empty() && of("day", &failed.condition).is_empty());
+}
+
+#[test]
 fn records_come_back_as_they_were() {
     let dir = folder();
     let path = dir.path().join("deep/er/runs.sqlite");
