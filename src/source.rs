@@ -112,7 +112,25 @@ pub fn open_hashing(path: &Path) -> io::Result<(Box<dyn BufRead>, Position, Dige
     Ok((reader, position, digest))
 }
 
+/// Refuses a device, which may never end; a pipe that somebody writes to (`<(zcat …)` of a shell) may be read.
+fn refuse_device(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        let kind = std::fs::metadata(path).map(|meta| meta.file_type());
+        if kind.is_ok_and(|kind| kind.is_char_device() || kind.is_block_device()) {
+            return Err(io::Error::other(
+                "it is a device; save what it holds as a file and name that",
+            ));
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}
+
 fn open_with(path: &Path, digest: Option<Digest>) -> io::Result<(Box<dyn BufRead>, Position)> {
+    refuse_device(path)?;
     let position = Position::default();
     let counting = Counting {
         inner: File::open(path)?,

@@ -6,6 +6,7 @@ use crate::domain::report::build::{Options, published_model};
 use crate::domain::report::observation::Percent;
 use crate::domain::report::place::Series;
 use crate::domain::report::{NOT_COMPARABLE, Observation, Report};
+use crate::domain::score::Metric;
 
 /// All remarks, the weightiest first.
 pub(super) fn remarks(
@@ -58,9 +59,30 @@ fn judges(askings: &[Observation]) -> Vec<String> {
         .into_iter()
         .map(|(run, judges)| {
             let names: Vec<&str> = judges.into_iter().collect();
-            format!("Sub-answers of {run} were judged by {}.", names.join(", "))
+            let of_run = askings.iter().filter(|asking| *asking.run == *run);
+            let missing = unjudged(of_run);
+            format!(
+                "Sub-answers of {run} were judged by {}.{missing}",
+                names.join(", ")
+            )
         })
         .collect()
+}
+
+/// How many sub-answers the judge score is not about; nothing where it is about all.
+fn unjudged<'a>(askings: impl Iterator<Item = &'a Observation>) -> String {
+    let (mut judged, mut asked) = (0.0, 0.0);
+    for asking in askings {
+        let den = |metric| asking.counts.get(&metric).map_or(0.0, |ratio| ratio.den);
+        judged += den(Metric::SubJudgeScore);
+        asked += den(Metric::SubExactMatch);
+    }
+    match judged < asked {
+        true => format!(
+            " The judge score is about {judged} of {asked}: the others were not judged, or their judgement failed or can't be read."
+        ),
+        false => String::new(),
+    }
 }
 
 fn comparison(report: &Report, series: &[Series], options: &Options<'_>) -> Vec<String> {

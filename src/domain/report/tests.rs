@@ -392,8 +392,11 @@ fn notes_and_cautions_are_told() {
     ];
     first.caution = Some(Arc::from("demo model"));
     first.judge = Some(Arc::from("judge-1"));
+    first.counts.insert(Metric::SubJudgeScore, one(1.5, 2.0));
+    first.counts.insert(Metric::SubExactMatch, one(1.0, 3.0));
     let mut second = asking(2, "q2", true);
     second.notes = vec!["code fences".into()];
+    second.counts.insert(Metric::SubExactMatch, one(1.0, 4.0));
     let report = report(vec![first, second], |_| {});
     let notes: Vec<(&str, usize)> = report
         .notes
@@ -402,11 +405,9 @@ fn notes_and_cautions_are_told() {
         .collect();
     assert_eq!(notes, [("code fences", 2), ("trailing comma", 1)]);
     assert_eq!(report.remarks[0], "Caution, gpt-4o-mini: demo model.");
-    assert!(
-        report
-            .remarks
-            .contains(&"Sub-answers of night were judged by judge-1.".to_owned())
-    );
+    assert!(report.remarks.iter().any(|remark| remark.starts_with(
+        "Sub-answers of night were judged by judge-1. The judge score is about 2 of 7:"
+    )));
 }
 
 /// A reply whose model gave its choice this probability, of two options.

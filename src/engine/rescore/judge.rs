@@ -12,11 +12,15 @@ use super::read_again;
 use crate::data::store::{JudgementRecord, ReplyRecord, Store, StoreError};
 use crate::domain::answer::{Ending, read_judgement};
 use crate::domain::prompt::{Prompt, PromptError, Templates};
+use crate::domain::text::short;
 use crate::engine::ask::{GRACE, now, panicked, to_value};
 use crate::model::{ChatModel, ChatRequest, FailureKind, ModelError, Reply, ReplyForm, Sampling};
 
 /// After so many failed calls in a row the judge is given up.
 const FAILURES_IN_A_ROW: usize = 10;
+
+/// First judgements of which none can be read, after which asking on is useless.
+const MOST_UNREADABLE: usize = 30;
 
 /// What judging a run needs.
 pub struct JudgeRequest {
@@ -106,6 +110,10 @@ struct Progress {
     done: usize,
     total: usize,
     failures_in_a_row: usize,
+    /// Judgements that could not be read, while none could.
+    unreadable: usize,
+    /// Whether any judgement could be read.
+    useful: bool,
 }
 
 impl Progress {
@@ -114,15 +122,20 @@ impl Progress {
             done: 0,
             total,
             failures_in_a_row: 0,
+            unreadable: 0,
+            useful: false,
         }
     }
 
     /// Notes a judgement; gives why the judge is of no use, if so.
     fn note(&mut self, result: &Result<Reply, ModelError>) -> Option<String> {
         self.done += 1;
-        let Err(error) = result else {
-            self.failures_in_a_row = 0;
-            return None;
+        let error = match result {
+            Ok(reply) => {
+                self.failures_in_a_row = 0;
+                return self.read(&reply.text);
+            }
+            Err(error) => error,
         };
         self.failures_in_a_row += 1;
         if matches!(error.kind, FailureKind::Auth | FailureKind::Quota) {
@@ -132,6 +145,20 @@ impl Progress {
             format!(
                 "{FAILURES_IN_A_ROW} calls in a row failed, the last one: {}",
                 error.message
+            )
+        })
+    }
+}
+
+impl Progress {
+    /// Notes what a judge said; gives why it is of no use, if nothing of what it says can be read.
+    fn read(&mut self, text: &str) -> Option<String> {
+        self.useful |= read_judgement(text).is_some();
+        self.unreadable += usize::from(!self.useful);
+        (!self.useful && self.unreadable >= MOST_UNREADABLE).then(|| {
+            format!(
+                "none of its first {MOST_UNREADABLE} judgements can be read, the last one is \"{}\"; name another judge, or change judge.j2",
+                short(text)
             )
         })
     }

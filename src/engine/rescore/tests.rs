@@ -389,6 +389,37 @@ async fn a_useless_judge_is_given_up() {
 }
 
 #[tokio::test]
+async fn a_judge_that_says_nothing_readable_is_given_up() {
+    let Place { _dir, store } = place();
+    for number in 0..40 {
+        let record = record(&format!("more{number}"), &raw(["5mg", "", ""], "A"));
+        store.insert(&record).unwrap();
+    }
+    let babble = |first: &'static str| {
+        Judge::new(&[
+            ("5mg", Ok("well, well")),
+            ("women", Ok(first)),
+            ("the aorta", Ok("well")),
+        ])
+    };
+    let model = babble("hm");
+    let mut one = request(&store, model.clone());
+    one.concurrency = 1;
+    let trouble = judge(one).await.unwrap_err().to_string();
+    assert!(
+        trouble.contains("none of its first 30 judgements can be read"),
+        "{trouble}"
+    );
+    assert_eq!(model.calls(), 30);
+    // One that is of use now and then is asked to the end.
+    let model = babble(FULL);
+    let mut one = request(&store, model.clone());
+    (one.concurrency, one.again) = (1, true);
+    judge(one).await.unwrap();
+    assert_eq!(model.calls(), 43);
+}
+
+#[tokio::test]
 async fn stopping_keeps_what_was_judged() {
     let Place { _dir, store } = place();
     let model = Judge::new(&[
