@@ -392,11 +392,17 @@ fn notes_and_cautions_are_told() {
     ];
     first.caution = Some(Arc::from("demo model"));
     first.judge = Some(Arc::from("judge-1"));
-    first.counts.insert(Metric::SubJudgeScore, one(1.5, 2.0));
-    first.counts.insert(Metric::SubExactMatch, one(1.0, 3.0));
+    first
+        .counts
+        .insert(Metric::SubJudgeScore, Ratio { num: 1.5, den: 2.0 });
+    first
+        .counts
+        .insert(Metric::SubExactMatch, Ratio { num: 1.0, den: 3.0 });
     let mut second = asking(2, "q2", true);
     second.notes = vec!["code fences".into()];
-    second.counts.insert(Metric::SubExactMatch, one(1.0, 4.0));
+    second
+        .counts
+        .insert(Metric::SubExactMatch, Ratio { num: 1.0, den: 4.0 });
     let report = report(vec![first, second], |_| {});
     let notes: Vec<(&str, usize)> = report
         .notes
