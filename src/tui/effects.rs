@@ -675,6 +675,9 @@ impl Effects {
 /// Tries that are looked through for one that counts.
 const TRIES: usize = 50;
 
+/// Most stored replies to a question that are kept at hand: five models over the paper's 39 conditions are 195.
+const STORED: usize = 200;
+
 /// The verdict on a question's newest reply that counts, else on its newest.
 fn last_reply(store: &Store, fingerprint: &str, question_id: &str) -> Option<LastReply> {
     let among = |limit| {
@@ -769,7 +772,7 @@ impl Job {
         let Some(store) = self.store() else {
             return;
         };
-        match store.replies_for(&dataset.fingerprint, &question_id, TRIES) {
+        match store.newest_replies(&dataset.fingerprint, &question_id, STORED) {
             Ok(records) => self.send(Message::Stored {
                 question_id,
                 records,
@@ -818,6 +821,9 @@ impl Job {
             run: self.setup.run.clone(),
             store,
         };
+        if let Some(timing) = request.model.recorded(&request.chat()) {
+            report(ReplyEvent::Recording(timing.clone()));
+        }
         let (sender, mut events) = mpsc::channel(64);
         let entered = runtime.enter();
         let job = ask::spawn(request, cancel.clone(), sender);

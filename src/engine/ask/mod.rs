@@ -17,7 +17,7 @@ use crate::engine::job::JobId;
 use crate::model::{ChatModel, ChatRequest, Delta, FailureKind, ModelError, Reply, Sampling};
 
 pub use record::{ending_of, identity_of, result_of};
-pub(super) use record::{keep, now, record, request_key, to_value};
+pub(super) use record::{keep, record, request_key, to_value};
 
 mod merge;
 mod record;
@@ -154,7 +154,7 @@ pub(super) async fn ask_unseen(
 
 impl AskRequest {
     /// What the model gets.
-    fn chat(&self) -> ChatRequest {
+    pub fn chat(&self) -> ChatRequest {
         ChatRequest {
             prompt: self.instance.prompt.clone(),
             form: self.instance.shape.clone().into(),

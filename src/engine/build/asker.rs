@@ -11,11 +11,12 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
+use crate::data::clock::now;
 use crate::data::ledger::{Entry, EntryKind, SCHEMA};
 use crate::domain::answer::Ending;
 use crate::domain::build::{Issue, Stage, Tally};
 use crate::domain::prompt::{BuildPrompt, Feedback, Prompt};
-use crate::engine::ask::{GRACE, now, panicked, to_value};
+use crate::engine::ask::{GRACE, panicked, to_value};
 use crate::engine::build::{Build, BuildError};
 use crate::model::{ChatRequest, FailureKind, ModelError, Reply, ReplyForm};
 

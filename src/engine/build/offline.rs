@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
+use crate::data::clock::now;
 use crate::data::ledger::{Entry, EntryKind, SCHEMA};
 use crate::domain::passage::{Document, Source};
 use crate::domain::question::Question;
 use crate::domain::text::clean;
-use crate::engine::ask::{now, to_value};
+use crate::engine::ask::to_value;
 use crate::engine::build::asker::{Asker, hash_of, on_thread};
 use crate::engine::build::retrieve::Pool;
 use crate::engine::build::{BuildError, IndexSource};

@@ -6,13 +6,14 @@ use std::time::Instant;
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
+use crate::data::clock::now;
 use crate::data::ledger::{Entry, EntryKind, SCHEMA};
 use crate::domain::build::{QuestionReport, leaked, read_links, read_summary};
 use crate::domain::passage::{Document, Source};
 use crate::domain::prompt::{BuildPrompt, LinkText};
 use crate::domain::question::Question;
 use crate::domain::text::shortened;
-use crate::engine::ask::{now, to_value};
+use crate::engine::ask::to_value;
 use crate::engine::build::BuildError;
 use crate::engine::build::asker::{Ask, Asker, Candidate, Made, hash_of, sentences};
 use crate::engine::build::retrieve::Pool;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
+use crate::data::clock::now;
 use crate::data::built::BuiltFolder;
 use crate::data::dataset::Dataset;
 use crate::data::ledger::{Entry, EntryKind, Ledger};
@@ -12,7 +13,6 @@ use crate::domain::build::{Held, QuestionReport, Stage, StageReport};
 use crate::domain::prompt::Templates;
 use crate::domain::question::Question;
 use crate::domain::text::{count, short};
-use crate::engine::ask::now;
 use crate::engine::build::web::Web;
 use crate::engine::build::{Build, BuildError, IndexSource, Settings};
 use crate::model::{ChatModel, Sampling};

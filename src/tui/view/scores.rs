@@ -9,7 +9,7 @@ use crate::domain::passage::Role;
 use crate::domain::score::{Labelled, Metric, Scores, SubScore};
 use crate::tui::app::instance::InstanceState;
 use crate::tui::app::reached::SoFar;
-use crate::tui::app::reply::ReplyState;
+use crate::tui::app::reply::{ReplyState, Whose};
 use crate::tui::app::{App, Screen};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
@@ -31,6 +31,9 @@ pub(super) fn titles(app: &App, state: &InstanceState) -> (Vec<Span<'static>>, V
     let left = vec![span(theme, title, Tone::Title)];
     let right = match shown(app, state) {
         Some(reply) if reply.running() => vec![span(theme, "live", Tone::Warning)],
+        Some(reply) if app.replies.whose(reply) == Whose::Another => {
+            vec![span(theme, "of another model", Tone::Warning)]
+        }
         Some(_) => vec![span(theme, "final", Tone::Faint)],
         None => Vec::new(),
     };
@@ -497,6 +500,10 @@ fn other_lines(app: &App, state: &InstanceState, flow: &mut Flow) {
                 };
                 let text = format!("  n {}{p}, seed {}", context.docs_requested, context.seed);
                 pieces.push((text, Tone::Faint));
+                if app.replies.whose(reply) == Whose::Another {
+                    let text = format!("  of {}", one_line(&reply.model));
+                    pieces.push((text, Tone::Warning));
+                }
                 if let Some(text) = headline(reply) {
                     pieces.push((format!("  {text}"), Tone::Text));
                 }

@@ -17,8 +17,8 @@ use reqwest::{Client, Url};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::data::clock::now;
 use crate::data::output;
-use crate::engine::ask::now;
 use crate::engine::build::asker::hash_of;
 use crate::model::http::install_crypto_provider;
 
