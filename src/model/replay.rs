@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::answer::Ending;
 use crate::domain::prompt::Prompt;
 use crate::model::{
-    BackendKind, ChatModel, ChatRequest, Delta, FailureKind, ModelError, ModelIdentity, Reply, Timing,
+    BackendKind, ChatModel, ChatRequest, Delta, FailureKind, ModelError, ModelIdentity, Reply,
+    Timing,
 };
 
 /// What was recorded for one prompt.
@@ -430,14 +431,20 @@ mod tests {
             .unwrap();
         // At 50 times the speed 600 ms take 12.
         assert_eq!(cut.text, "ab é cd");
-        assert_eq!((cut.timing.first_token_ms, cut.timing.total_ms), (Some(100), 600));
+        assert_eq!(
+            (cut.timing.first_token_ms, cut.timing.total_ms),
+            (Some(100), 600)
+        );
         let stopped = CancellationToken::new();
         stopped.cancel();
         let nothing = model
             .reply(&request("u"), &stopped, &mut |_| {})
             .await
             .unwrap();
-        assert_eq!((nothing.timing.first_token_ms, nothing.timing.total_ms), (None, 0));
+        assert_eq!(
+            (nothing.timing.first_token_ms, nothing.timing.total_ms),
+            (None, 0)
+        );
     }
 
     #[tokio::test]

@@ -609,19 +609,19 @@ fn a_store_that_lost_its_version_is_refused_in_one_sentence() {
 fn the_newest_reply_of_each_model_is_found_behind_many_of_another() {
     let dir = folder();
     let store = Store::open(&dir.path().join("runs.sqlite")).unwrap();
-    let of = |model: &str, p| {
+    let of = |model: &str, p: f64| {
         let mut record = record("night", "q1");
         record.model_name = model.into();
         record.condition.p = p;
         record
     };
-    let first = store.insert(&of("small", 60)).unwrap();
+    let first = store.insert(&of("small", 60.0)).unwrap();
     for _ in 0..60 {
-        store.insert(&of("large", 60)).unwrap();
+        store.insert(&of("large", 60.0)).unwrap();
     }
-    let last = store.insert(&of("large", 60)).unwrap();
-    let elsewhere = store.insert(&of("large", 80)).unwrap();
-    let mut failed = of("large", 60);
+    let last = store.insert(&of("large", 60.0)).unwrap();
+    let elsewhere = store.insert(&of("large", 80.0)).unwrap();
+    let mut failed = of("large", 60.0);
     (failed.parsed, failed.failure) = (None, json!({"kind": "network", "message": "x"}));
     let failed = store.insert(&failed).unwrap();
     store.insert(&record("night", "q2")).unwrap();

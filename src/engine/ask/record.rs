@@ -61,7 +61,6 @@ pub(in crate::engine) fn request_key(
     Some(hex(&Sha256::digest(identity.to_string())))
 }
 
-
 /// Stores the record; where that fails, saves it beside the store and says so.
 pub(in crate::engine) fn keep(
     store: Option<&Store>,

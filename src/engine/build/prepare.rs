@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-use crate::data::clock::now;
 use crate::data::built::BuiltFolder;
+use crate::data::clock::now;
 use crate::data::dataset::Dataset;
 use crate::data::ledger::{Entry, EntryKind, Ledger};
 use crate::domain::build::{Held, QuestionReport, Stage, StageReport};
