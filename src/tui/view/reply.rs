@@ -27,6 +27,12 @@ const NAME: u16 = 12;
 /// What the frame keeps of a title's width: corners, blanks, and the gap between the two ends.
 const TITLE_MARGIN: usize = 10;
 
+/// The same where the name is what must be seen.
+const LEAST_OF_ANOTHER: usize = 10;
+
+/// What stands before the name of a model that is not known to be the chosen one.
+const NAMED_AS: &str = "Stored reply of ";
+
 /// What the frame itself takes of a title's width.
 const TITLE_FRAME: usize = 6;
 
@@ -47,9 +53,15 @@ pub(super) fn titles(
     if state.raw {
         answer.push(span(theme, "  raw", Tone::Warning));
     }
+    let room = width.saturating_sub(TITLE_FRAME);
     let taken: usize = answer.iter().map(Span::width).sum();
-    let whose = whose_words(app, reply, width.saturating_sub(taken + TITLE_FRAME));
+    let mut whose = whose_words(app, reply, room.saturating_sub(taken));
     let named = !whose.is_empty();
+    if named && !whose.contains(NAMED_AS) {
+        // Whose it is must be known; the answer stands below and beside it too.
+        answer.clear();
+        whose = whose_words(app, reply, room);
+    }
     if named {
         left = vec![span(theme, whose, Tone::Warning)];
     }
@@ -81,11 +93,11 @@ pub(super) fn whose_words(app: &App, reply: &ReplyState, width: usize) -> String
         Whose::Another => ", not of the chosen model",
         Whose::Unknown => "",
     };
-    let room = width.saturating_sub("Stored reply of ".width() + not_chosen.width());
-    let short = cut(&name, room.max(LEAST_NAME));
+    let room = width.saturating_sub(NAMED_AS.width() + not_chosen.width());
+    let short = cut(&name, room.max(LEAST_OF_ANOTHER));
     let choices = [
-        format!("Stored reply of {name}{not_chosen}"),
-        format!("Stored reply of {short}{not_chosen}"),
+        format!("{NAMED_AS}{name}{not_chosen}"),
+        format!("{NAMED_AS}{short}{not_chosen}"),
         format!("Stored reply{}", not_chosen.trim_start_matches(',')),
     ];
     fitting(choices, width)
