@@ -23,11 +23,12 @@ fn prices(price: Option<&ModelConfig>) -> (Option<f64>, Option<f64>) {
 pub(super) fn plan_json(build: &Build, plans: &[StagePlan], price: Option<&ModelConfig>) -> Value {
     let all = Predicted::of(plans);
     json!({
-        "out": build.folder.path(),
-        "questions": build.questions.len(),
+        "out": build.parts.folder.path(),
+        "questions": build.parts.questions.len(),
         "worked_on": build.work.len(),
-        "model": build.model.as_ref().map(|model| model.identity().name.clone()),
+        "model": build.parts.model.as_ref().map(|model| model.identity().name.clone()),
         "stages": plans,
+        "settings": build.parts.settings,
         "calls": all.calls,
         "prompt_tokens": all.prompt_tokens,
         "reply_tokens": all.reply_tokens,
@@ -39,15 +40,16 @@ pub(super) fn plan_json(build: &Build, plans: &[StagePlan], price: Option<&Model
 /// The plan for reading.
 pub(super) fn plan(build: &Build, plans: &[StagePlan], price: Option<&ModelConfig>) -> String {
     let model = build
+        .parts
         .model
         .as_ref()
         .map(|model| model.identity().name.clone());
     let mut out = format!(
         "{} of {}, model {}, into {}\n\n{:<15} {:>8} {:>9} {:>8} {:>8} {:>12} {:>12}\n",
         count(build.work.len(), "question"),
-        build.questions.len(),
+        build.parts.questions.len(),
         model.as_deref().unwrap_or("none"),
-        build.folder.path().display(),
+        build.parts.folder.path().display(),
         "stage",
         "items",
         "answered",

@@ -134,6 +134,8 @@ pub struct Held {
     pub topics: Option<usize>,
     /// Documents per topic.
     pub per_topic: Option<usize>,
+    /// Web pages per question.
+    pub pages: Option<usize>,
     /// How often an item was asked for again.
     pub repairs: Option<u32>,
     /// Whether a model checked too.

@@ -96,11 +96,11 @@ pub(super) fn planned(
 ) -> Result<BuildPlan, String> {
     let (build, prices) = ready(job, models, request, true)?;
     let stages = plan(&build, &request.stages).map_err(|error| error.to_string())?;
-    let identity = build.model.as_ref().map(|model| model.identity());
+    let identity = build.parts.model.as_ref().map(|model| model.identity());
     Ok(BuildPlan {
         model: identity.map(|identity| identity.name.clone()),
         caution: identity.and_then(|identity| identity.caution.clone()),
-        questions: (build.work.len(), build.questions.len()),
+        questions: (build.work.len(), build.parts.questions.len()),
         all: Predicted::of(&stages),
         stages,
         prices,
