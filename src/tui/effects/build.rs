@@ -12,8 +12,7 @@ use crate::data::built::PAGES;
 use crate::domain::build::{Held, Predicted, Stage};
 use crate::engine::build::web::{Engine, Web, WebSettings};
 use crate::engine::build::{
-    Build, BuildError, IndexSource, Parts, Progress, Settings, asks_model, folder_of, plan,
-    prepare, run,
+    Build, BuildError, IndexSource, Parts, Progress, asks_model, folder_of, plan, prepare, run,
 };
 use crate::tui::app::Ticket;
 use crate::tui::app::build::{BuildEnd, BuildPlan, BuildProgress, BuildRequest, StageEnd};
@@ -122,7 +121,7 @@ fn ready(
     let questions = questions.ok_or("there are no questions in this folder yet")?;
     let searches = request.stages.contains(&Stage::Retrieve);
     let web = match searches && !request.web.is_empty() {
-        true => Some(Arc::new(web(&request.web, folder.path())?)),
+        true => Some(Arc::new(web(request, folder.path())?)),
         false => None,
     };
     let index = match searches && !request.indexes.is_empty() {
@@ -146,35 +145,32 @@ fn ready(
     let parts = Parts {
         folder,
         questions,
-        only: request.only.clone(),
-        again: request.again,
         given,
         templates: job.setup.templates.clone(),
-        settings: Settings {
-            topics: request.topics,
-            per_topic: request.per_topic,
-            repairs: request.repairs,
-            model_checks: request.model_checks,
-            ..Settings::default()
-        },
+        settings: request.settings,
         sampling,
         model,
         index,
         web,
-        look,
     };
-    Ok((prepare(parts, &request.stages).map_err(failed)?, prices))
+    let build = prepare(parts, &request.stages, &request.scope, look);
+    Ok((build.map_err(failed)?, prices))
 }
 
-/// The web search of this name: Google's, or a SearXNG instance at an address.
-fn web(name: &str, folder: &Path) -> Result<Web, String> {
+/// The web search that is asked for: Google's, or a SearXNG instance at an address.
+fn web(request: &BuildRequest, folder: &Path) -> Result<Web, String> {
+    let name = &request.web;
     let engine = match name.eq_ignore_ascii_case("google") {
         true => Engine::google(|name| std::env::var(name).ok())?,
         false => Engine::Searxng {
-            base: name.to_owned(),
+            base: name.clone(),
         },
     };
-    Web::new(WebSettings::of(engine), &folder.join(PAGES))
+    let settings = WebSettings {
+        private: request.private.clone(),
+        ..WebSettings::of(engine)
+    };
+    Web::new(settings, &folder.join(PAGES))
 }
 
 /// A build while it runs.

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::data::dataset::Dataset;
-use crate::domain::build::Stage;
+use crate::domain::build::settings::{self, Number};
+use crate::domain::build::{Private, Scope, Settings, Stage};
+use crate::domain::text::short;
 use crate::tui::app::input::Input;
 
 /// The fields of the form, in screen order.
@@ -20,23 +22,31 @@ pub enum Field {
     Index,
     /// The web search.
     Web,
+    /// Which questions.
+    Only,
+    /// How many of the questions.
+    Limit,
     /// Search topics per question.
     Topics,
     /// Documents per topic.
     PerTopic,
+    /// Web pages per question.
+    Pages,
+    /// Which private addresses pages are read from.
+    Private,
     /// How often an item is asked for again.
     Repairs,
     /// Whether the model checks too.
     Checks,
-    /// Which questions.
-    Only,
+    /// Calls at a time.
+    Concurrency,
     /// Whether what was answered for them counts no longer.
     Again,
 }
 
 impl Field {
     /// All of them.
-    pub const ALL: [Field; 14] = [
+    pub const ALL: [Field; 18] = [
         Field::Stage(Stage::Topics),
         Field::Stage(Stage::Retrieve),
         Field::Stage(Stage::SubQuestions),
@@ -45,11 +55,15 @@ impl Field {
         Field::Model,
         Field::Index,
         Field::Web,
+        Field::Only,
+        Field::Limit,
         Field::Topics,
         Field::PerTopic,
+        Field::Pages,
+        Field::Private,
         Field::Repairs,
         Field::Checks,
-        Field::Only,
+        Field::Concurrency,
         Field::Again,
     ];
 
@@ -87,23 +101,24 @@ impl Field {
                 "web",
                 "for retrieve: the address of a SearXNG instance, or google; empty: none",
             ),
-            Field::Topics => ("topics each", "search topics per question, 1 to 20"),
-            Field::PerTopic => ("per topic", "documents of the index per topic, 1 to 100"),
-            Field::Repairs => (
-                "repairs",
-                "how often an item that breaks a rule is asked for again, 0 to 10",
-            ),
-            Field::Checks => (
-                "model checks",
-                "have the model check too what rules can't see",
-            ),
             Field::Only => (
                 "questions",
                 "\"all\", or ids with commas between them; the others stay as they are",
             ),
+            Field::Limit => ("limit", settings::LIMIT),
+            Field::Topics => ("topics each", settings::TOPICS.about),
+            Field::PerTopic => ("per topic", settings::PER_TOPIC.about),
+            Field::Pages => ("pages", settings::PAGES.about),
+            Field::Private => (
+                "private pages",
+                "web pages at private addresses are read: none, all (for an intranet), or at these IP addresses",
+            ),
+            Field::Repairs => ("repairs", settings::REPAIRS.about),
+            Field::Checks => ("model checks", settings::MODEL_CHECKS),
+            Field::Concurrency => ("at a time", settings::CONCURRENCY.about),
             Field::Again => (
                 "anew",
-                "ask again for these questions, whatever was answered before",
+                "ask again for the named questions, whatever was answered before",
             ),
         }
     }
@@ -111,15 +126,19 @@ impl Field {
     /// Values that stepping goes through; none for free text.
     fn presets(self) -> &'static [&'static str] {
         match self {
+            Field::Limit => &[ALL, "1", "5", "10", "20", "50", "100"],
             Field::Topics => &["1", "2", "3", "5", "8", "10", "20"],
             Field::PerTopic => &["1", "2", "3", "5", "10"],
+            Field::Pages => &["1", "3", "5", "10", "20", "30"],
+            Field::Private => &[Private::NONE, Private::ALL],
             Field::Repairs => &["0", "1", "2", "3", "5"],
+            Field::Concurrency => &["1", "2", "4", "8", "16", "32", "64"],
             _ => &[],
         }
     }
 }
 
-/// What stands in the field of questions that takes every one.
+/// What stands in the fields of questions and of their number that take every one.
 pub const ALL: &str = "all";
 
 /// The form.
@@ -149,11 +168,19 @@ impl Default for Form {
             selected: 0,
             typing: false,
         };
+        for (field, number) in [
+            (Field::Topics, settings::TOPICS),
+            (Field::PerTopic, settings::PER_TOPIC),
+            (Field::Pages, settings::PAGES),
+            (Field::Repairs, settings::REPAIRS),
+            (Field::Concurrency, settings::CONCURRENCY),
+        ] {
+            form.put(field, &number.usual.to_string());
+        }
         for (field, text) in [
-            (Field::Topics, "5"),
-            (Field::PerTopic, "3"),
-            (Field::Repairs, "2"),
             (Field::Only, ALL),
+            (Field::Limit, ALL),
+            (Field::Private, Private::NONE),
         ] {
             form.put(field, text);
         }
@@ -257,22 +284,6 @@ impl Form {
         begun: bool,
     ) -> Result<BuildRequest, String> {
         let text = |field: Field| self.text(field).text().trim().to_owned();
-        let number = |field: Field, low: usize, high: usize| -> Result<usize, String> {
-            let value = text(field);
-            let read = value.parse::<usize>().ok();
-            read.filter(|value| (low..=high).contains(value))
-                .ok_or_else(|| {
-                    format!(
-                        "{} is \"{value}\"; a whole number from {low} to {high} is expected",
-                        field.words().0
-                    )
-                })
-        };
-        let list = |field: Field| -> Vec<String> {
-            let value = text(field);
-            let items = value.split(',').map(|item| item.trim().to_owned());
-            items.filter(|item| !item.is_empty()).collect()
-        };
         let stages: Vec<Stage> = Stage::ALL
             .into_iter()
             .zip(self.stages)
@@ -288,28 +299,15 @@ impl Form {
         if text(Field::Model).is_empty() {
             return Err("say which model is asked".to_owned());
         }
-        let only = match text(Field::Only).as_str() {
-            "" | ALL => Vec::new(),
-            _ => list(Field::Only),
-        };
-        if self.again && only.is_empty() {
-            return Err(
-                "\"anew\" needs the questions that are made anew: name them in \"questions\""
-                    .to_owned(),
-            );
-        }
         let request = BuildRequest {
             out: PathBuf::from(out),
             given: given.filter(|_| !begun).cloned(),
             model: text(Field::Model),
-            indexes: list(Field::Index),
+            indexes: self.list(Field::Index),
             web: text(Field::Web),
-            topics: number(Field::Topics, 1, 20)?,
-            per_topic: number(Field::PerTopic, 1, 100)?,
-            repairs: u32::try_from(number(Field::Repairs, 0, 10)?).unwrap_or(2),
-            model_checks: self.checks,
-            only,
-            again: self.again,
+            private: Private::read(&text(Field::Private)).map_err(named(Field::Private))?,
+            settings: self.settings()?,
+            scope: self.scope()?,
             stages,
         };
         let searches = !request.indexes.is_empty() || !request.web.is_empty();
@@ -321,6 +319,66 @@ impl Form {
             false => Ok(request),
         }
     }
+
+    /// What stands between the commas of a field.
+    fn list(&self, field: Field) -> Vec<String> {
+        let items = self.text(field).text().split(',').map(str::trim);
+        items
+            .filter(|item| !item.is_empty())
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// The numbers of the form.
+    fn settings(&self) -> Result<Settings, String> {
+        let number = |field: Field, bounds: Number| {
+            bounds.read(self.text(field).text()).map_err(named(field))
+        };
+        Ok(Settings {
+            topics: usize::from(number(Field::Topics, settings::TOPICS)?),
+            per_topic: usize::from(number(Field::PerTopic, settings::PER_TOPIC)?),
+            pages: usize::from(number(Field::Pages, settings::PAGES)?),
+            repairs: u32::from(number(Field::Repairs, settings::REPAIRS)?),
+            model_checks: self.checks,
+            concurrency: usize::from(number(Field::Concurrency, settings::CONCURRENCY)?),
+            ..Settings::default()
+        })
+    }
+
+    /// Which questions the form names.
+    fn scope(&self) -> Result<Scope, String> {
+        let only = match self.text(Field::Only).text().trim() {
+            "" | ALL => Vec::new(),
+            _ => self.list(Field::Only),
+        };
+        if self.again && only.is_empty() {
+            return Err(
+                "\"anew\" needs the questions that are made anew: name them in \"questions\""
+                    .to_owned(),
+            );
+        }
+        let limit = match self.text(Field::Limit).text().trim() {
+            "" | ALL => None,
+            number => {
+                let read = number.parse::<u32>().ok().filter(|limit| *limit > 0);
+                let wrong = || {
+                    let what = short(number);
+                    format!("limit is \"{what}\"; \"all\" or a whole number from 1 on is expected")
+                };
+                Some(read.ok_or_else(wrong)? as usize)
+            }
+        };
+        Ok(Scope {
+            only,
+            limit,
+            again: self.again,
+        })
+    }
+}
+
+/// Puts the name of a field before what is wrong with it.
+fn named(field: Field) -> impl Fn(String) -> String {
+    move |why| format!("{} {why}", field.words().0)
 }
 
 /// What is to be made.
@@ -338,18 +396,12 @@ pub struct BuildRequest {
     pub indexes: Vec<String>,
     /// Address of a SearXNG instance, `google`, or nothing.
     pub web: String,
-    /// Search topics per question.
-    pub topics: usize,
-    /// Documents per topic.
-    pub per_topic: usize,
-    /// How often an item is asked for again.
-    pub repairs: u32,
-    /// Whether the model checks too.
-    pub model_checks: bool,
-    /// Ids of the questions; empty: all.
-    pub only: Vec<String>,
-    /// Whether they are asked anew.
-    pub again: bool,
+    /// Which pages may be read that are at no public address.
+    pub private: Private,
+    /// How it works.
+    pub settings: Settings,
+    /// Which questions.
+    pub scope: Scope,
 }
 
 #[cfg(test)]
@@ -378,15 +430,28 @@ mod tests {
         form.put(Field::Only, "q1, q2,");
         form.again = true;
         let request = form.request(None, true).unwrap();
-        assert_eq!(request.only, ["q1", "q2"]);
+        assert_eq!(request.scope.only, ["q1", "q2"]);
+        assert_eq!((request.scope.limit, request.stages.len()), (None, 3));
         assert_eq!(
-            (request.topics, request.repairs, request.stages.len()),
-            (5, 2, 3)
+            (request.settings, request.private),
+            (Settings::default(), Private::Closed)
         );
         assert!(
             why(|form| form.put(Field::Topics, "21"))
                 .contains("\"21\"; a whole number from 1 to 20")
         );
+        for (field, text, part) in [
+            (Field::Pages, "0", "pages is \"0\"; a whole number from 1 to 30"),
+            (Field::Concurrency, "", "at a time is \"\"; a whole number from 1 to 256"),
+            (Field::Limit, "-3", "limit is \"-3\"; \"all\" or a whole number from 1 on"),
+            (Field::Private, "yes", "private pages has \"yes\"; none, all, or IP addresses"),
+        ] {
+            let mut form = filled();
+            off(&mut form);
+            form.put(field, text);
+            let why = form.request(None, true).unwrap_err();
+            assert!(why.contains(part), "{why}");
+        }
         assert!(why(|form| form.put(Field::Out, " ")).contains("which folder"));
         assert!(why(|form| form.again = true).contains("\"anew\" needs"));
         assert!(why(|form| form.stages = [false; 4]).contains("no stage"));

@@ -24,7 +24,10 @@ use crate::tui::widgets::line::{cut_spans, fit};
 const BESIDE: u16 = 72;
 
 /// Rows of the form: its fields, three of explanation, the frame.
-const FORM_ROWS: u16 = 19;
+const FORM_ROWS: u16 = Field::ALL.len() as u16 + 5;
+
+/// The fewest rows of fields: where there are no more, the explanation of the chosen one is left out.
+const FEWEST: usize = 3;
 
 /// Columns of the fields' names.
 const NAMES: usize = 14;
@@ -86,12 +89,18 @@ fn form(app: &App, area: Rect, buffer: &mut Buffer) {
     let left = vec![span(theme, "Plan of a build", Tone::Title)];
     frame(app, area, buffer, true, left, Vec::new());
     let inner = inside(area);
-    let rows = usize::from(inner.height);
-    // The chosen field is in sight also where not all have room.
+    let mut flow = Flow::new(inner.width);
+    flow.say(&app.wraps, &explanation(app), Tone::Faint);
+    let all = usize::from(inner.height);
+    // The chosen field and what it expects are in sight also where not all have room.
+    let rows = match all.saturating_sub(flow.rows()) {
+        rows if rows < FEWEST => all,
+        rows => rows.min(Field::ALL.len()),
+    };
     let top = (form.selected + 1).saturating_sub(rows);
     let fields = Field::ALL.into_iter().enumerate().skip(top);
     let mut used = 0;
-    for (y, (at, field)) in (inner.top()..inner.bottom()).zip(fields) {
+    for (y, (at, field)) in (inner.top()..inner.bottom()).take(rows).zip(fields) {
         let spans = cut_spans(field_spans(app, field, at), usize::from(inner.width));
         put(buffer, inner.x, y, &Line::from(spans), inner.width);
         if at == form.selected {
@@ -104,8 +113,6 @@ fn form(app: &App, area: Rect, buffer: &mut Buffer) {
         height: inner.height.saturating_sub(used),
         ..inner
     };
-    let mut flow = Flow::new(below.width);
-    flow.say(&app.wraps, &explanation(app), Tone::Faint);
     flow.draw(below, buffer, 0, theme);
 }
 
@@ -133,11 +140,15 @@ fn field_spans(app: &App, field: Field, at: usize) -> Vec<Span<'static>> {
 
 /// What the chosen field expects, and the key for it.
 fn explanation(app: &App) -> String {
-    let field = app.build.form.field();
+    let form = &app.build.form;
+    let field = form.field();
     let (_, about) = field.words();
+    let mut letters = about.chars();
+    let first = letters.next().map(char::to_uppercase).into_iter().flatten();
+    let about: String = first.chain(letters).collect();
     let key = app.keymap.key(Command::BuildChoose);
-    match (app.build.form.typing, app.build.form.is_on(field)) {
-        (true, _) => about.to_owned(),
+    match (form.typing, form.is_on(field)) {
+        (true, _) => format!("{about}. enter takes it"),
         (false, Some(_)) => format!("{about}; {key} turns it on or off"),
         (false, None) => format!("{about}; {key} edits it"),
     }
