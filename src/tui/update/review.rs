@@ -59,13 +59,18 @@ pub(super) fn on_dataset(app: &mut App) -> Vec<Effect> {
     if same {
         return Vec::new();
     }
+    let here = queue.and_then(|queue| Some(queue.item()?.found.item.id.clone()));
     let was_open = app.review.queue.take().is_some() | app.review.opening.take().is_some();
     if !was_open || !matches!(app.screen, Screen::Review | Screen::ReviewItem) {
         return Vec::new();
     }
     app.screen = Screen::Review;
     app.review.note = None;
-    begin(app, Part::Annotator, StandAt::First)
+    begin(
+        app,
+        Part::Annotator,
+        here.map_or(StandAt::First, StandAt::Item),
+    )
 }
 
 /// Reads a queue anew.
@@ -74,7 +79,7 @@ pub(super) fn begin(app: &mut App, part: Part, at: StandAt) -> Vec<Effect> {
         return Vec::new();
     };
     let ticket = app.ticket();
-    app.review.opening = Some((ticket, at));
+    app.review.opening = Some((ticket, part, at));
     app.review.problem = None;
     vec![Effect::OpenReview {
         ticket,
@@ -89,7 +94,7 @@ pub(super) fn on_queue(
     part: Part,
     result: Result<Box<ReviewParts>, String>,
 ) -> Vec<Effect> {
-    let Some((_, at)) = app.review.opening.take_if(|opening| opening.0 == ticket) else {
+    let Some((_, _, at)) = app.review.opening.take_if(|opening| opening.0 == ticket) else {
         return Vec::new();
     };
     let parts = match result {
@@ -97,6 +102,10 @@ pub(super) fn on_queue(
         Err(problem) => {
             app.complain(problem.clone());
             app.review.problem = Some(problem);
+            // There is no item to show: its screen may have been come back to.
+            if app.screen == Screen::ReviewItem && app.review.queue.is_none() {
+                app.screen = Screen::Review;
+            }
             return Vec::new();
         }
     };
@@ -104,37 +113,48 @@ pub(super) fn on_queue(
     if part == Part::Adjudicator && queue.items.is_empty() {
         let text = no_dispute(&queue);
         app.complain(text);
-        return Vec::new();
+        // One has come back to what is decided by now.
+        return match app.review.queue {
+            Some(_) => Vec::new(),
+            None => begin(app, Part::Annotator, StandAt::First),
+        };
     }
     let pending = app.review.pending();
     queue.pending = pending;
-    let on_item = match &at {
-        StandAt::First => false,
-        StandAt::Question(question) => {
-            queue.choose_question(question);
-            false
-        }
-        StandAt::Item(id) => {
-            if !queue.choose(id) {
-                // The item that was on screen stands before what the queue was narrowed to.
-                queue.facets.clear();
-                queue.narrow();
-                queue.choose(id);
-            }
-            app.screen == Screen::ReviewItem
-        }
-    };
+    let on_item = app.screen == Screen::ReviewItem;
+    let stands = stand(&mut queue, &at, on_item);
     app.review.queue = Some(queue);
-    match on_item {
+    match stands && on_item {
         true => open(app),
         false => {
-            if app.screen == Screen::ReviewItem {
-                app.screen = Screen::Review;
-            }
+            app.screen = Screen::Review;
             keep_visible(app);
         }
     }
+    if !stands && matches!(at, StandAt::Item(_)) {
+        app.say("the item that you were at is gone, or was made anew; this is the first that is not decided");
+    }
     Vec::new()
+}
+
+/// Chooses where a queue shall stand; false where it stands at the first undecided item, since nothing else was wanted
+/// or it is gone. An item that is on screen stands before what the queue was narrowed to.
+fn stand(queue: &mut ReviewQueue, at: &StandAt, on_item: bool) -> bool {
+    let id = match at {
+        StandAt::First => return false,
+        StandAt::Question(question) => return queue.choose_question(question),
+        StandAt::Item(id) => id,
+    };
+    if queue.choose(id) {
+        return true;
+    }
+    let there = queue.items.iter().any(|item| item.found.item.id == *id);
+    if there && on_item {
+        queue.facets.clear();
+        queue.narrow();
+        return queue.choose(id);
+    }
+    there
 }
 
 fn no_dispute(queue: &ReviewQueue) -> String {

@@ -22,6 +22,9 @@ mod item;
 pub(super) use item::draw as draw_item;
 pub use item::extent;
 
+/// What is said while the review is opened.
+const READING: &str = "Reading what was decided, and having the checks look at every item …";
+
 fn body(app: &App) -> Rect {
     let (width, height) = app.size;
     Rect::new(0, 1, width, height.saturating_sub(2))
@@ -105,8 +108,7 @@ fn empty(app: &App, buffer: &mut Buffer) {
     let area = list_area(app);
     let mut flow = Flow::new(area.width);
     if app.review.opening.is_some() {
-        let text = "Reading what was decided, and having the checks look at every item …";
-        flow.say(&app.wraps, text, Tone::Text);
+        flow.say(&app.wraps, READING, Tone::Text);
     } else if let Some(problem) = &app.review.problem {
         flow.say(&app.wraps, "The review can't be opened.", Tone::Bad);
         flow.say(&app.wraps, problem, Tone::Text);

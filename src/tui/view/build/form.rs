@@ -5,6 +5,7 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
 
 use super::body;
 use crate::domain::build::{Stage, StagePlan};
@@ -17,7 +18,7 @@ use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::chrome::{frame, inside, panel, put, span};
 use crate::tui::view::sweep::{fact, grouped, select, waiting};
-use crate::tui::widgets::flow::Flow;
+use crate::tui::widgets::flow::{Flow, scroll_bar};
 use crate::tui::widgets::line::{cut_spans, fit};
 
 /// From this width on the plan stands beside the form, else below it.
@@ -101,7 +102,8 @@ fn form(app: &App, area: Rect, buffer: &mut Buffer) {
     let fields = Field::ALL.into_iter().enumerate().skip(top);
     let mut used = 0;
     for (y, (at, field)) in (inner.top()..inner.bottom()).take(rows).zip(fields) {
-        let spans = cut_spans(field_spans(app, field, at), usize::from(inner.width));
+        let width = usize::from(inner.width);
+        let spans = cut_spans(field_spans(app, field, at, width), width);
         put(buffer, inner.x, y, &Line::from(spans), inner.width);
         if at == form.selected {
             select(app, inner, y, buffer);
@@ -114,9 +116,16 @@ fn form(app: &App, area: Rect, buffer: &mut Buffer) {
         ..inner
     };
     flow.draw(below, buffer, 0, theme);
+    let border = Rect {
+        y: inner.y,
+        height: used,
+        ..area
+    };
+    let style = theme.style(Tone::BorderFocused);
+    scroll_bar(border, buffer, top, Field::ALL.len(), style);
 }
 
-fn field_spans(app: &App, field: Field, at: usize) -> Vec<Span<'static>> {
+fn field_spans(app: &App, field: Field, at: usize, width: usize) -> Vec<Span<'static>> {
     let theme = &app.theme;
     let form = &app.build.form;
     let (name, _) = field.words();
@@ -130,12 +139,29 @@ fn field_spans(app: &App, field: Field, at: usize) -> Vec<Span<'static>> {
     }
     let mut spans = vec![span(theme, fit(name, NAMES), Tone::Faint)];
     let (before, after) = form.text(field).halves();
-    spans.push(span(theme, before.to_owned(), Tone::Strong));
-    if form.typing && at == form.selected {
+    let typing = form.typing && at == form.selected;
+    // The place where one types is in sight however long the text is.
+    let room = width.saturating_sub(NAMES + 1);
+    let before = match typing {
+        true => tail(before, room),
+        false => before.to_owned(),
+    };
+    spans.push(span(theme, before, Tone::Strong));
+    if typing {
         spans.push(span(theme, "▏", Tone::Key));
     }
     spans.push(span(theme, after.to_owned(), Tone::Strong));
     spans
+}
+
+/// The last columns of a text, with `…` before them where it was cut.
+fn tail(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let starts = text.char_indices().map(|(at, _)| &text[at..]);
+    let mut fitting = starts.skip_while(|rest| rest.width() + 1 > width);
+    format!("…{}", fitting.next().unwrap_or_default())
 }
 
 /// What the chosen field expects, and the key for it.
@@ -262,5 +288,18 @@ fn stage_words(plan: &StagePlan) -> String {
         (0, calls) => format!("{items}, {about}{}", count(calls, "call")),
         (answered, 0) => format!("{items}, all {answered} answered"),
         (answered, calls) => format!("{items}, {answered} answered, {}", count(calls, "call")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_text_the_end_is_shown() {
+        assert_eq!(tail("set", 3), "set");
+        assert_eq!(tail("/data/a-long-name", 8), "…ng-name");
+        assert_eq!(tail("/data/漢字", 4), "…字");
+        assert_eq!(tail("ab", 0), "…");
     }
 }

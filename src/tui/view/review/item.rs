@@ -6,7 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::{level_mark, person};
+use super::{READING, level_mark, person};
 use crate::domain::annotation::Part;
 use crate::domain::review::{Content, Decision, ItemKind, Verdict};
 use crate::domain::text::count;
@@ -170,6 +170,10 @@ fn document(app: &App, width: u16) -> Flow {
         (Some(open.at) == queue.current()).then_some(open)
     });
     let Some(open) = open else {
+        if app.review.opening.is_some() {
+            flow.say(&app.wraps, READING, Tone::Text);
+            return flow;
+        }
         let back = app.keymap.key(Command::Back);
         let text = format!("There is no item on screen. {back} goes back to the list.");
         flow.say(&app.wraps, &text, Tone::Faint);
