@@ -16,15 +16,15 @@ use crate::cli::condition::open_dataset;
 use crate::cli::encoder::Backend;
 use crate::cli::progress::Line;
 use crate::cli::search::{RetrieverKind, open_index};
-use crate::data::built::{BuiltFolder, PAGES};
+use crate::data::built::{BuiltFolder, PAGES, REPORT};
 use crate::data::dataset::{Dataset, SIGNAL};
 use crate::data::predictions::{PredictionError, read_questions, split_set};
 use crate::domain::build::settings::{
     CALL_TIMEOUT, CONCURRENCY, LIMIT, MODEL_CHECKS, PAGES as WEB_PAGES, PER_TOPIC, REPAIRS, TOPICS,
 };
-use crate::domain::build::{Private, Scope, Settings, Stage};
+use crate::domain::build::{Private, Scope, Settings, Stage, closing};
 use crate::domain::question::Question;
-use crate::domain::text::{clean, count, short};
+use crate::domain::text::{clean, count};
 use crate::engine::build::web::{Engine, Web, WebSettings};
 use crate::engine::build::{
     Build, BuildError, Done, IndexSource, Parts, Progress, asks_model, folder_of, plan, prepare,
@@ -268,13 +268,13 @@ fn stages(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Resu
             }
         }
     }
-    verdict(&done, &out.to_string())
+    verdict(&done, stages, &out.to_string())
 }
 
-/// Done where something was made and no item is still to be asked for.
-fn verdict(done: &[Done], out: &str) -> Result<(), Failure> {
+/// The closing words. Done where every stage kept something; items may still be to be asked for.
+fn verdict(done: &[Done], stages: &[Stage], out: &str) -> Result<(), Failure> {
     for one in done {
-        let (made, failed) = (one.report.made(), one.report.failed());
+        let failed = one.report.failed();
         if failed > 0 {
             note(&format!(
                 "{}: no reply for {}; the same command asks again",
@@ -282,21 +282,24 @@ fn verdict(done: &[Done], out: &str) -> Result<(), Failure> {
                 count(failed, "item")
             ));
         }
-        if made == 0 {
-            let mut losses = one.report.losses(|report| &report.failed);
-            let first = losses
-                .next()
-                .or_else(|| one.report.losses(|report| &report.dropped).next());
-            let why = first.map_or(String::new(), |(id, loss)| {
-                format!("; the first: question {}: {}", short(id), loss.reason)
-            });
-            return Err(Failure::Failed(format!(
-                "the stage {} made nothing{why}",
-                one.stage.name()
-            )));
-        }
     }
-    note(&format!("written to {out}"));
+    let last = done.last().filter(|one| one.report.made() == 0);
+    if let Some(Done { stage, report, .. }) = last {
+        let said = closing::nothing_kept(*stage, report, stages.get(done.len()..).unwrap_or(&[]));
+        let remedy = closing::remedy(*stage, report);
+        return Err(Failure::Failed(format!(
+            "{said}. {remedy}. {out}/{REPORT} has every item and its reason"
+        )));
+    }
+    let dropped: usize = done.iter().map(|one| one.report.dropped()).sum();
+    let missing = match dropped {
+        0 => String::new(),
+        _ => format!(
+            "; {} dropped, {REPORT} there says why for each",
+            count(dropped, "item")
+        ),
+    };
+    note(&format!("written to {out}{missing}"));
     Ok(())
 }
 

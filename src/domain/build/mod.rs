@@ -5,6 +5,7 @@
 mod alike;
 mod alone;
 mod checks;
+pub mod closing;
 mod edit;
 mod markers;
 mod near;

@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::data::built::PAGES;
+use crate::domain::build::closing::nothing_kept;
 use crate::domain::build::{Held, Predicted, Stage};
 use crate::engine::build::web::{Engine, Web, WebSettings};
 use crate::engine::build::{
@@ -190,21 +191,18 @@ impl Task<'_> {
     fn run(&self, models: &Models, request: &BuildRequest) -> Result<BuildEnd, String> {
         let (build, _) = ready(self.job, models, request, false)?;
         let mut trouble = None;
-        for &stage in &request.stages {
+        for (at, &stage) in request.stages.iter().enumerate() {
             if self.cancel.is_cancelled() {
                 return Ok(stopped());
             }
             match self.stage(&build, stage) {
                 Ok(end) => {
-                    let made = end.report.made();
-                    let first = end.report.losses(|one| &one.failed).next();
-                    let first = first.or_else(|| end.report.losses(|one| &one.dropped).next());
-                    let why = first.map_or_else(String::new, |(_, loss)| {
-                        format!("; the first: {}", loss.reason)
-                    });
+                    if end.report.made() == 0 {
+                        let rest = request.stages.get(at + 1..).unwrap_or(&[]);
+                        trouble = Some(nothing_kept(stage, &end.report, rest));
+                    }
                     self.send(BuildEvent::Stage(Box::new(end)));
-                    if made == 0 {
-                        trouble = Some(format!("the stage {} made nothing{why}", stage.name()));
+                    if trouble.is_some() {
                         break;
                     }
                 }

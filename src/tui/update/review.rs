@@ -127,12 +127,15 @@ pub(super) fn on_queue(
     match stands && on_item {
         true => open(app),
         false => {
-            app.screen = Screen::Review;
+            // Who has left meanwhile is not called back.
+            if on_item {
+                app.screen = Screen::Review;
+            }
             keep_visible(app);
         }
     }
     if !stands && matches!(at, StandAt::Item(_)) {
-        app.say("the item that you were at is gone, or was made anew; this is the first that is not decided");
+        app.say("the item that you were at is no longer there, or was made anew; what is undecided stands first");
     }
     Vec::new()
 }

@@ -6,6 +6,7 @@ use ratatui::text::Line;
 
 use super::body;
 use crate::domain::build::Stage;
+use crate::domain::build::closing::remedy;
 use crate::domain::pace::{duration, per_time};
 use crate::domain::text::count;
 use crate::tui::app::App;
@@ -46,7 +47,7 @@ pub(super) fn draw_results(app: &App, buffer: &mut Buffer) {
 
 /// Columns of the figures of a stage.
 const COUNTS: [(&str, usize); 5] = [
-    ("made", 8),
+    ("kept", 8),
     ("repaired", 10),
     ("flawed", 8),
     ("dropped", 9),
@@ -119,7 +120,7 @@ fn stage_line(app: &App, stage: Stage, name: usize, narrow: bool, flow: &mut Flo
             for ((number, tone), (word, columns)) in counts.into_iter().zip(COUNTS) {
                 let tone = if number == 0 { Tone::Faint } else { tone };
                 let text = match narrow {
-                    true if number == 0 && word != "made" => continue,
+                    true if number == 0 && word != "kept" => continue,
                     true => format!("{number} {word}  "),
                     false => format!("{:>columns$}", grouped(number as u64)),
                 };
@@ -179,6 +180,16 @@ fn standing(app: &App, running: &Running, flow: &mut Flow) {
                     "Stopped. What was answered is kept; {} goes on.",
                     key(Command::BuildStart)
                 ),
+                // Going on would give what the ledger has.
+                (false, Some(_)) if barren(running).is_some() => {
+                    let remedy = barren(running).unwrap_or_default();
+                    format!(
+                        "{remedy}. {} leads to the plan, {} from there starts again; {} asks again for what got no reply.",
+                        key(Command::BuildPage),
+                        key(Command::BuildStart),
+                        key(Command::BuildRetry)
+                    )
+                }
                 (false, Some(_)) => format!(
                     "What was answered is kept; {} goes on from there.",
                     key(Command::BuildStart)
@@ -192,6 +203,13 @@ fn standing(app: &App, running: &Running, flow: &mut Flow) {
             say(flow, &text, Tone::Faint);
         }
     }
+}
+
+/// What can be done where the last stage kept nothing.
+fn barren(running: &Running) -> Option<&'static str> {
+    let last = running.ended.last();
+    let last = last.filter(|end| end.report.made() == 0)?;
+    Some(remedy(last.stage, &last.report))
 }
 
 /// What was lost, grouped by reason.
