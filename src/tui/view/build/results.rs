@@ -10,7 +10,7 @@ use crate::domain::build::closing::remedy;
 use crate::domain::pace::{duration, per_time};
 use crate::domain::text::count;
 use crate::tui::app::App;
-use crate::tui::app::build::{Phase, Row, Running};
+use crate::tui::app::build::{BuildEnd, Phase, Row, Running};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::chrome::{frame, inside, panel, put, span};
@@ -175,32 +175,43 @@ fn standing(app: &App, running: &Running, flow: &mut Flow) {
             if let Some(trouble) = &end.trouble {
                 say(flow, trouble, Tone::Bad);
             }
-            let text = match (end.by_user, &end.trouble) {
-                (true, _) => format!(
-                    "Stopped. What was answered is kept; {} goes on.",
-                    key(Command::BuildStart)
+            say(flow, &next_step(app, running, end), Tone::Faint);
+        }
+    }
+}
+
+/// What can be done after a build.
+fn next_step(app: &App, running: &Running, end: &BuildEnd) -> String {
+    let key = |command| app.keymap.key(command);
+    let start = key(Command::BuildStart);
+    if end.by_user {
+        return format!("Stopped. What was answered is kept; {start} goes on.");
+    }
+    let retry = match app.build.has_failures() {
+        true => format!(
+            " {} asks again for what got no reply.",
+            key(Command::BuildRetry)
+        ),
+        false => String::new(),
+    };
+    match (&end.trouble, barren(running)) {
+        // Going on would give what the ledger has.
+        (Some(_), Some(remedy)) => {
+            let page = key(Command::BuildPage);
+            format!("{remedy}. {page} leads to the plan, where {start} starts again.{retry}")
+        }
+        (Some(_), None) => format!("What was answered is kept; {start} goes on from there."),
+        (None, _) => {
+            let out = &running.request.out;
+            let is_open = app.data().is_some_and(|dataset| dataset.path == *out);
+            let review = key(Command::Review);
+            let name = one_line(&out.display().to_string());
+            match is_open {
+                true => format!("Done. {review} examines what was made.{retry}"),
+                false => format!(
+                    "Done. `medrgb {name}` opens what was made; {review} there examines it.{retry}"
                 ),
-                // Going on would give what the ledger has.
-                (false, Some(_)) if barren(running).is_some() => {
-                    let remedy = barren(running).unwrap_or_default();
-                    format!(
-                        "{remedy}. {} leads to the plan, {} from there starts again; {} asks again for what got no reply.",
-                        key(Command::BuildPage),
-                        key(Command::BuildStart),
-                        key(Command::BuildRetry)
-                    )
-                }
-                (false, Some(_)) => format!(
-                    "What was answered is kept; {} goes on from there.",
-                    key(Command::BuildStart)
-                ),
-                (false, None) => format!(
-                    "Done. {} examines what was made; `medrgb {}` opens it.",
-                    key(Command::Review),
-                    one_line(&running.request.out.display().to_string())
-                ),
-            };
-            say(flow, &text, Tone::Faint);
+            }
         }
     }
 }
