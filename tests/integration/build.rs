@@ -646,7 +646,10 @@ fn a_limit_takes_nothing_away() {
     let (code, out, err) = with(&["--limit", "3"]);
     assert_eq!(code, Some(0), "{err}");
     assert_eq!(out["stages"][0]["made"], 3);
-    assert_eq!(Dataset::open(&place.path("set")).unwrap().questions.len(), 3);
+    assert_eq!(
+        Dataset::open(&place.path("set")).unwrap().questions.len(),
+        3
+    );
     let (code, _, err) = with(&["--limit", "6"]);
     assert_eq!(code, Some(0), "{err}");
     let before = files(&place.path("set"));
@@ -714,7 +717,9 @@ fn a_build_of_which_nothing_comes_says_what_was_asked_and_why_it_is_missing() {
         assert!(out.contains(&part), "{part} in\n{out}");
     }
     for part in [
-        format!("nothing came of the stage subqa: asked for {items} sub-questions: none kept, {items} dropped"),
+        format!(
+            "nothing came of the stage subqa: asked for {items} sub-questions: none kept, {items} dropped"
+        ),
         format!("Why: {} × ", items - DOCUMENTS),
         format!("; {DOCUMENTS} × "),
         "Not run, for want of it: counterfactual".to_owned(),

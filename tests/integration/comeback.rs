@@ -376,7 +376,10 @@ fn item(stage: &Stage) -> String {
 
 #[test]
 fn the_review_is_come_back_to_on_its_list_and_on_its_item() {
-    for (keys, screen) in [("j j j", Screen::Review), ("j j enter d", Screen::ReviewItem)] {
+    for (keys, screen) in [
+        ("j j j", Screen::Review),
+        ("j j enter d", Screen::ReviewItem),
+    ] {
         let mut stage = reviewing(None, 2);
         stage.keys(keys);
         assert_eq!(stage.app.screen, screen);

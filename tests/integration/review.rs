@@ -921,7 +921,8 @@ fn twenty_decisions_survive_a_kill_and_the_work_goes_on() {
     let places = session.home_folder().join("state/medrgb/sessions");
     crate::process::wait_until(std::time::Duration::from_secs(60), || {
         let entries = std::fs::read_dir(&places).into_iter().flatten();
-        let mut texts = entries.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok());
+        let mut texts =
+            entries.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok());
         texts.any(|text| text.contains(&twentieth))
     });
     let home = session.kill();

@@ -257,9 +257,9 @@ fn stages(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Resu
     };
     let out = build.parts.folder.path().display();
     match args.json {
-        true => {
-            say_json(&json!({"out": build.parts.folder.path(), "stages": report, "validate": checked}))?
-        }
+        true => say_json(
+            &json!({"out": build.parts.folder.path(), "stages": report, "validate": checked}),
+        )?,
         false => {
             done.iter()
                 .try_for_each(|one| write_out(&show::stage(one)))?;

@@ -132,7 +132,11 @@ pub(super) fn stage(done: &Done) -> String {
     );
     write_losses(&mut out, "dropped", report.losses(|one| &one.dropped));
     write_losses(&mut out, "no reply", report.losses(|one| &one.failed));
-    write_losses(&mut out, "kept with a flaw", report.losses(|one| &one.flawed));
+    write_losses(
+        &mut out,
+        "kept with a flaw",
+        report.losses(|one| &one.flawed),
+    );
     write_losses(&mut out, "page not read", report.losses(|one| &one.skipped));
     out
 }

@@ -177,7 +177,11 @@ impl<'a> Asker<'a> {
         attempt: u32,
         feedback: Option<&Feedback>,
     ) -> Result<Result<Answered, String>, BuildError> {
-        let prompt = self.build.parts.templates.render_build(&ask.prompt, feedback)?;
+        let prompt = self
+            .build
+            .parts
+            .templates
+            .render_build(&ask.prompt, feedback)?;
         let request = self.request(ask, prompt);
         let hash = self.hash(ask, attempt, &request)?;
         let known = self.known(&hash);

@@ -46,7 +46,10 @@ fn counted(asker: &Asker<'_>) -> Result<StagePlan, BuildError> {
     match asker.stage {
         Stage::Topics => {
             for (_, question) in build.worked_on() {
-                count.add(asker.look(&topics::ask(question, &build.parts.settings))?, 70);
+                count.add(
+                    asker.look(&topics::ask(question, &build.parts.settings))?,
+                    70,
+                );
             }
         }
         Stage::Retrieve => retrieval(build, &mut count),

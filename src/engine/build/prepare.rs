@@ -78,11 +78,7 @@ fn limit(parts: &mut Parts, limit: Option<usize>) -> Result<usize, BuildError> {
 }
 
 /// Positions of the questions that are worked on: of the first so many, those that are named.
-fn work(
-    only: &[String],
-    questions: &[Question],
-    first: usize,
-) -> Result<Vec<usize>, BuildError> {
+fn work(only: &[String], questions: &[Question], first: usize) -> Result<Vec<usize>, BuildError> {
     let questions = questions.get(..first).unwrap_or(questions);
     if only.is_empty() {
         return Ok((0..questions.len()).collect());

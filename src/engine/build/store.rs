@@ -93,7 +93,12 @@ fn write_records(
 fn forget(build: &Build, name: &str, changed: &HashSet<String>) -> Result<(), BuildError> {
     let mut lists = build.parts.folder.lists(name)?;
     let before = lists.len();
-    let known: HashSet<&str> = build.parts.questions.iter().map(|q| q.id.as_str()).collect();
+    let known: HashSet<&str> = build
+        .parts
+        .questions
+        .iter()
+        .map(|q| q.id.as_str())
+        .collect();
     lists.retain(|id, _| known.contains(id.as_str()) && !changed.contains(id));
     match lists.len() == before {
         true => Ok(()),
@@ -158,7 +163,10 @@ fn write_manifest(build: &Build, stage: Stage) -> Result<(), BuildError> {
             "stages": ordered,
         }),
     );
-    manifest.insert("files".to_owned(), Value::Object(build.parts.folder.hashes()?));
+    manifest.insert(
+        "files".to_owned(),
+        Value::Object(build.parts.folder.hashes()?),
+    );
     Ok(build.parts.folder.write_object(MANIFEST, &manifest)?)
 }
 
@@ -188,10 +196,17 @@ fn made_with(build: &Build, stage: Stage, earlier: Option<Value>) -> Value {
     };
     let uses_web = stage == Stage::Retrieve && build.parts.web.is_some();
     if stage != Stage::Retrieve || uses_web {
-        let identity = build.parts.model.as_ref().map(|model| to_value(model.identity()));
+        let identity = build
+            .parts
+            .model
+            .as_ref()
+            .map(|model| to_value(model.identity()));
         put("model", identity.unwrap_or_default());
         put("sampling", to_value(&build.parts.sampling));
-        put("prompts_sha256", json!(build.parts.templates.build_fingerprint()));
+        put(
+            "prompts_sha256",
+            json!(build.parts.templates.build_fingerprint()),
+        );
         put("repairs", json!(settings.repairs));
     }
     match stage {

@@ -163,9 +163,7 @@ fn web(request: &BuildRequest, folder: &Path) -> Result<Web, String> {
     let name = &request.web;
     let engine = match name.eq_ignore_ascii_case("google") {
         true => Engine::google(|name| std::env::var(name).ok())?,
-        false => Engine::Searxng {
-            base: name.clone(),
-        },
+        false => Engine::Searxng { base: name.clone() },
     };
     let settings = WebSettings {
         private: request.private.clone(),

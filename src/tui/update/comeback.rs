@@ -12,9 +12,7 @@ use crate::tui::app::review::StandAt;
 use crate::tui::app::{App, Screen, compare as compared};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
-use crate::tui::update::{
-    browse, compare, find, instance, probe, queue, retrieval, review, sweep,
-};
+use crate::tui::update::{browse, compare, find, instance, probe, queue, retrieval, review, sweep};
 
 /// What was remembered has been read.
 pub(super) fn on_read(app: &mut App, result: Result<Option<Box<Session>>, String>) {

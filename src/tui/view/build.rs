@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use crate::domain::text::count;
 use crate::tui::app::App;
-use crate::tui::app::build::{Page, Phase, Running};
+use crate::tui::app::build::{Field, Page, Phase, Running};
 use crate::tui::app::loaded::Loaded;
 use crate::tui::theme::Tone;
 use crate::tui::view::chrome::{bar, span};

@@ -441,10 +441,26 @@ mod tests {
                 .contains("\"21\"; a whole number from 1 to 20")
         );
         for (field, text, part) in [
-            (Field::Pages, "0", "pages is \"0\"; a whole number from 1 to 30"),
-            (Field::Concurrency, "", "at a time is \"\"; a whole number from 1 to 256"),
-            (Field::Limit, "-3", "limit is \"-3\"; \"all\" or a whole number from 1 on"),
-            (Field::Private, "yes", "private pages has \"yes\"; none, all, or IP addresses"),
+            (
+                Field::Pages,
+                "0",
+                "pages is \"0\"; a whole number from 1 to 30",
+            ),
+            (
+                Field::Concurrency,
+                "",
+                "at a time is \"\"; a whole number from 1 to 256",
+            ),
+            (
+                Field::Limit,
+                "-3",
+                "limit is \"-3\"; \"all\" or a whole number from 1 on",
+            ),
+            (
+                Field::Private,
+                "yes",
+                "private pages has \"yes\"; none, all, or IP addresses",
+            ),
         ] {
             let mut form = filled();
             off(&mut form);
