@@ -696,3 +696,78 @@ fn the_form_names_questions_and_private_addresses() {
     );
     assert_eq!(started(&stage.keys("a")).1.private, Private::Open);
 }
+
+/// What a stage has made and lost is on screen as soon as it is through, and a reason can be read to its end.
+#[test]
+fn a_stage_that_is_through_is_shown_while_the_next_one_runs() {
+    let begun = Ok(held([Some(clean(8)), Some(clean(12)), None, None]));
+    let mut stage = opened((80, 24), ColorDepth::True, &begun);
+    let (ticket, _) = started(&stage.keys("a"));
+    let send = |stage: &mut Explorer, event| stage.send(Message::Build { ticket, event });
+    send(&mut stage, progress(Stage::SubQuestions, 400));
+    let screen = stage.screen();
+    assert!(screen.contains("once the stage is through"), "{screen}");
+    let end = StageEnd {
+        stage: Stage::SubQuestions,
+        report: report(9),
+        tally: Tally::default(),
+    };
+    send(&mut stage, BuildEvent::Stage(Box::new(end)));
+    send(&mut stage, progress(Stage::Adversarial, 4));
+    let screen = stage.screen();
+    let row = screen.lines().find(|line| line.contains("✓ sub-questions"));
+    assert!(row.unwrap().contains("18"), "{screen}");
+    assert!(screen.contains("4 of 1200"), "{screen}");
+    stage.keys("j j j");
+    let screen = stage.screen();
+    let end = "\"the pancreas\" does not stand in the document word for word";
+    assert!(screen.contains(end), "{screen}");
+}
+
+/// Where nothing came of a stage, the screen says what was asked, why it is missing, and what helps.
+#[test]
+fn a_build_of_which_nothing_comes_says_what_helps() {
+    use medrgb::domain::build::closing::nothing_kept;
+
+    let begun = Ok(held([Some(clean(8)), Some(clean(12)), None, None]));
+    let mut stage = opened((80, 24), ColorDepth::True, &begun);
+    let (ticket, _) = started(&stage.keys("a"));
+    let mut lost = QuestionReport::default();
+    for document in 0..12 {
+        lost.drop(
+            &format!("zinc-{document}"),
+            "the reply holds no JSON object",
+        );
+    }
+    let report = StageReport {
+        questions: vec![("q1".into(), lost)],
+    };
+    let trouble = nothing_kept(Stage::SubQuestions, &report, &[Stage::Adversarial]);
+    let end = StageEnd {
+        stage: Stage::SubQuestions,
+        report: report.clone(),
+        tally: Tally::default(),
+    };
+    let event = BuildEvent::Stage(Box::new(end));
+    stage.send(Message::Build { ticket, event });
+    let event = BuildEvent::Finished(Ok(BuildEnd {
+        by_user: false,
+        trouble: Some(trouble),
+    }));
+    let effects = stage.send(Message::Build { ticket, event });
+    let after = Ok(held([Some(clean(8)), Some(clean(12)), Some(report), None]));
+    settle(&mut stage, effects, &after);
+    let screen = stage.screen();
+    let words = screen.replace(['│', '┃', '\n'], " ");
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "asked for 12 sub-questions: none kept, 12 dropped",
+        "12 × the reply holds no JSON object",
+        "Not run, for want of it: counterfactual",
+        "another model, other prompts or more repairs ask anew",
+        "tab leads to the plan",
+    ] {
+        assert!(words.contains(part), "{part} in\n{screen}");
+    }
+    assert!(!words.contains("goes on from there"), "{screen}");
+}

@@ -187,10 +187,20 @@ impl BuildState {
         self.held.is_loading() || self.plan.is_loading() || self.is_active()
     }
 
-    /// What became of a stage's items: of the last build where it ran it, else of what the folder holds.
+    /// What became of a stage's items, as far as the folder holds them.
     pub fn report(&self, stage: Stage) -> Option<&StageReport> {
         let at = Stage::ALL.iter().position(|one| *one == stage)?;
         self.held.ready()?.stages[at].as_ref()
+    }
+
+    /// Takes in what has come of a stage: questions that it did not work on stay as they were.
+    pub fn take_in(&mut self, end: &StageEnd) {
+        let at = Stage::ALL.iter().position(|one| *one == end.stage);
+        let held = self.held.ready_mut();
+        if let Some(slot) = held.zip(at).and_then(|(held, at)| held.stages.get_mut(at)) {
+            slot.get_or_insert_default().take_in(&end.report);
+            self.list();
+        }
     }
 
     /// Lists anew what was lost.

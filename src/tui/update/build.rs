@@ -414,7 +414,9 @@ pub(super) fn on_event(app: &mut App, ticket: Ticket, event: BuildEvent) -> Vec<
         }
         BuildEvent::Stage(end) => {
             running.progress = None;
-            running.ended.push(*end);
+            running.ended.push((*end).clone());
+            app.build.take_in(&end);
+            keep_visible(app);
             Vec::new()
         }
         BuildEvent::Finished(result) => finished(app, result),

@@ -206,6 +206,7 @@ fn open(app: &mut App) {
     app.review.scroll = [0; 2];
     app.review.note = None;
     prepare(app);
+    app.review.scroll[0] = view::review::first_in_sight(app);
 }
 
 /// Draws the chosen item anew after its content has changed.

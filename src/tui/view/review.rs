@@ -20,7 +20,7 @@ use crate::tui::widgets::line::{fit, one_line};
 mod item;
 
 pub(super) use item::draw as draw_item;
-pub use item::extent;
+pub use item::{extent, first_in_sight};
 
 /// What is said while the review is opened.
 const READING: &str = "Reading what was decided, and having the checks look at every item …";

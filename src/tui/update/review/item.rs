@@ -42,7 +42,7 @@ pub(in crate::tui::update) fn run_on_item(app: &mut App, command: Command) -> Ve
         Command::PreviousItem => step(app, -1),
         Command::NextDiffView => {
             app.review.diff = app.review.diff.next();
-            app.review.scroll[0] = 0;
+            app.review.scroll[0] = view::review::first_in_sight(app);
         }
         Command::Adjudicate => return adjudicate(app),
         Command::ShowInstance => return show_instance(app),

@@ -31,9 +31,28 @@ fn result_areas(app: &App) -> (Rect, Rect) {
     (Rect { height, ..body }, below)
 }
 
+/// Rows at the foot of what was lost that say all of the chosen one; none where there is no room.
+const WHOLE: u16 = 3;
+
+/// The list of what was lost, and below it all that is said of the chosen one.
+fn loss_areas(app: &App, area: Rect) -> (Rect, Rect) {
+    let inner = inside(area);
+    let whole = match app.build.rows.is_empty() || inner.height < 3 * WHOLE {
+        true => 0,
+        false => WHOLE,
+    };
+    let below = Rect {
+        y: inner.bottom() - whole,
+        height: whole,
+        ..inner
+    };
+    let height = inner.height - whole;
+    (Rect { height, ..inner }, below)
+}
+
 /// Rows that the list of what was lost shows.
 pub fn visible_rows(app: &App) -> usize {
-    usize::from(inside(result_areas(app).1).height)
+    usize::from(loss_areas(app, result_areas(app).1).0.height)
 }
 
 pub(super) fn draw_results(app: &App, buffer: &mut Buffer) {
@@ -216,6 +235,20 @@ fn next_step(app: &App, running: &Running, end: &BuildEnd) -> String {
     }
 }
 
+/// All that is said of a row.
+fn all_of(row: &Row) -> String {
+    match row {
+        Row::Group {
+            reason,
+            count: number,
+            ..
+        } => format!("{}: {}", count(*number, "item"), one_line(reason)),
+        Row::Item { question, loss, .. } => {
+            one_line(&format!("{question} {}: {}", loss.item, loss.reason))
+        }
+    }
+}
+
 /// What can be done where the last stage kept nothing.
 fn barren(running: &Running) -> Option<&'static str> {
     let last = running.ended.last();
@@ -240,6 +273,10 @@ fn losses(app: &App, area: Rect, buffer: &mut Buffer) {
             .iter()
             .filter(|stage| build.report(**stage).is_some());
         let (text, tone) = match through.count() {
+            _ if build.is_active() => (
+                "Nothing so far. What a stage leaves out is listed here, with the reason, once the stage is through.",
+                Tone::Faint,
+            ),
             0 => ("No stage has been through yet.", Tone::Faint),
             4 => (
                 "Nothing: every item was made and keeps the rules.",
@@ -253,6 +290,12 @@ fn losses(app: &App, area: Rect, buffer: &mut Buffer) {
         flow.say(&app.wraps, text, tone);
         flow.draw(inner, buffer, 0, theme);
         return;
+    }
+    let (inner, whole) = loss_areas(app, area);
+    if let Some(chosen) = build.rows.get(build.selected) {
+        let mut flow = Flow::new(whole.width);
+        flow.say(&app.wraps, &all_of(chosen), Tone::Text);
+        flow.draw(whole, buffer, 0, theme);
     }
     let shown = build.rows.iter().enumerate().skip(build.top);
     for (y, (at, row)) in (inner.top()..inner.bottom()).zip(shown) {

@@ -66,6 +66,19 @@ pub fn extent(app: &App, at: usize) -> (usize, usize) {
     (flow.rows(), usize::from(inner.height))
 }
 
+/// Rows to scroll so that the first change of an edit, or the answer of a sub-question, is in sight.
+pub fn first_in_sight(app: &App) -> usize {
+    let inner = inside(areas(app)[0]);
+    let (flow, height) = (document(app, inner.width), usize::from(inner.height));
+    match flow.changes().first() {
+        // A few rows before it say what it is about.
+        Some(row) if row + 2 > height => {
+            (row.saturating_sub(height / 3)).min(flow.rows().saturating_sub(height))
+        }
+        _ => 0,
+    }
+}
+
 pub(in crate::tui::view) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
     let (width, height) = app.size;
     title(app, Rect::new(0, 0, width, 1.min(height)), buffer);
@@ -187,7 +200,7 @@ fn document(app: &App, width: u16) -> Flow {
         DiffView::Inserted => 1,
         DiffView::Deleted => 2,
     };
-    flow.text(&app.wraps, open.texts[view].clone(), 0);
+    flow.changed_text(&app.wraps, open.texts[view].clone());
     if let Some((inserted, deleted, ratio)) = open.size {
         flow.gap();
         let words = format!(
