@@ -21,7 +21,7 @@ mod tests;
 pub use build::{BuildPrompt, Feedback, LinkText};
 
 /// The two messages a model gets.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
     /// The system message.
     pub system: String,

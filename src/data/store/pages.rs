@@ -45,7 +45,8 @@ impl Store {
     }
 
     /// Hands every readable record of a run to `change`, on all cores, which says whether it changed `parsed` or
-    /// `scores`; those are written back, nothing else is. All of it happens in one transaction: when anything
+    /// `scores`; those are written back, nothing else is. The records come without prompt, model, sampling and origin,
+    /// and of `reply` with the ending alone: taking those apart would cost more than the change. All of it happens in one transaction: when anything
     /// fails, nothing has changed. Each part of the run has an accumulator of its own, made by `start`; they come
     /// back in stored order.
     ///
@@ -90,15 +91,13 @@ fn rewrite<A: Send>(
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let at_once = PART * threads.min(MOST_THREADS);
     let (mut rewritten, mut sums) = (Rewritten::default(), Vec::new());
-    let mut after = 0;
-    loop {
-        let read = read_after(connection, run, after, at_once)?;
-        let Some(last) = read.last else {
-            return Ok((rewritten, sums));
-        };
-        after = last;
+    let mut read = read_after(connection, run, 0, at_once)?;
+    while let Some(last) = read.last {
         rewritten.broken += read.broken.len();
-        for part in in_parallel(&read.rows, start, change)? {
+        // The connection reads the next rows while the other threads change these.
+        let next = || read_after(connection, run, last, at_once);
+        let (parts, next) = in_parallel(&read.rows, start, change, next);
+        for part in parts? {
             rewritten.broken += part.broken;
             rewritten.changed += part.changed.len();
             for (id, reading) in part.changed {
@@ -106,27 +105,32 @@ fn rewrite<A: Send>(
             }
             sums.push(part.sum);
         }
+        read = next?;
     }
+    Ok((rewritten, sums))
 }
 
-/// Changes rows, [`PART`] on each thread.
-fn in_parallel<A: Send>(
+/// Changes rows, [`PART`] on each thread, and does something else on this one meanwhile.
+fn in_parallel<A: Send, B>(
     rows: &[Raw],
     start: &(impl Fn() -> A + Sync),
     change: &(impl Fn(&mut A, &mut ReplyRecord) -> bool + Sync),
-) -> rusqlite::Result<Vec<Part<A>>> {
+    meanwhile: impl FnOnce() -> B,
+) -> (rusqlite::Result<Vec<Part<A>>>, B) {
     std::thread::scope(|scope| {
         let parts: Vec<_> = rows
             .chunks(PART)
             .map(|rows| scope.spawn(move || change_part(rows, start, change)))
             .collect();
-        parts
+        let other = meanwhile();
+        let parts = parts
             .into_iter()
             .map(|part| match part.join() {
                 Ok(part) => part,
                 Err(panic) => std::panic::resume_unwind(panic),
             })
-            .collect()
+            .collect();
+        (parts, other)
     })
 }
 
@@ -142,7 +146,7 @@ fn change_part<A>(
     };
     for row in rows {
         // That the content is at fault is all that can go wrong here.
-        let Ok(mut record) = row.record() else {
+        let Ok(mut record) = row.record_to_read() else {
             part.broken += 1;
             continue;
         };

@@ -403,6 +403,10 @@ pub fn echoes_another(echo: &str, k: usize, asked: &[String]) -> bool {
     let Some(own_question) = asked.get(k) else {
         return false;
     };
+    // Nearly every echo is the question itself, and comparing all of them by words is a third of reading a reply.
+    if echo == own_question {
+        return false;
+    }
     let echo = squad(echo);
     if echo.is_empty() {
         return false;
