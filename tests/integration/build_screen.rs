@@ -67,6 +67,7 @@ fn clean(made: usize) -> StageReport {
 fn held(stages: [Option<StageReport>; 4]) -> Held {
     Held {
         begun: true,
+        documents: true,
         questions: vec!["q1".into(), "q2".into()],
         stages,
         indexes: vec!["pubmed-index".into()],
@@ -773,4 +774,23 @@ fn a_build_of_which_nothing_comes_says_what_helps() {
         assert!(words.contains(part), "{part} in\n{screen}");
     }
     assert!(!words.contains("goes on from there"), "{screen}");
+}
+
+/// A build that was stopped before any stage was through goes on with the documents that came with the questions.
+#[test]
+fn documents_that_came_with_the_questions_need_no_search_after_a_stop_either() {
+    let stopped = Ok(held([None, None, None, None]));
+    let mut stage = opened((120, 40), ColorDepth::True, &stopped);
+    let (_, request) = started(&stage.keys("a"));
+    assert_eq!(request.stages, [Stage::SubQuestions, Stage::Adversarial]);
+    // Without documents they are searched for first.
+    let mut bare = held([Some(clean(8)), None, None, None]);
+    bare.documents = false;
+    let bare = Ok(bare);
+    let mut stage = opened((120, 40), ColorDepth::True, &bare);
+    let (_, request) = started(&stage.keys("a"));
+    assert_eq!(
+        request.stages,
+        [Stage::Retrieve, Stage::SubQuestions, Stage::Adversarial]
+    );
 }

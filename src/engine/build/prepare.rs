@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 
 use crate::data::built::BuiltFolder;
+use crate::data::dataset::SIGNAL;
 use crate::data::ledger::{Entry, EntryKind, Ledger};
 use crate::domain::build::{Held, QuestionReport, Scope, Stage, StageReport};
 use crate::domain::question::Question;
@@ -157,6 +158,7 @@ pub fn held(path: &Path) -> Result<Held, BuildError> {
     let last = last.unwrap_or(Stage::Topics);
     Ok(Held {
         begun,
+        documents: path.join(SIGNAL).is_file(),
         questions: questions
             .into_iter()
             .flatten()

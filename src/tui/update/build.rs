@@ -115,7 +115,7 @@ fn remember(app: &mut App, held: &Held) {
     // What is through and complete need not be looked at again; documents that came with the questions need no search.
     let wanted = |at: usize| match &held.stages[at] {
         Some(report) => report.failed() > 0,
-        None if held.begun => at > 1 || held.stages[2..].iter().all(Option::is_none),
+        None if held.begun => at > 1 || !held.documents,
         None => at > 1 || !is_open,
     };
     let stages = std::array::from_fn(wanted);
