@@ -23,7 +23,7 @@ pub(super) async fn find(
     topics: &[String],
     pool: &mut Pool,
 ) -> Result<(), BuildError> {
-    let Some(index) = &asker.build.index else {
+    let Some(index) = &asker.build.parts.index else {
         return Ok(());
     };
     let retriever = to_value(&index.method);
@@ -48,7 +48,7 @@ async fn search(
     let request = json!({
         "query": topic,
         "retriever": index.method,
-        "k": asker.build.settings.per_topic,
+        "k": asker.build.parts.settings.per_topic,
         "index": index.names,
         "info": index.search.info(),
     });
@@ -66,7 +66,7 @@ async fn search(
     let (search, method, k) = (
         Arc::clone(&index.search),
         index.method,
-        asker.build.settings.per_topic,
+        asker.build.parts.settings.per_topic,
     );
     let query = topic.to_owned();
     let found = on_thread(move || search.search(&query, method, k)).await?;
