@@ -574,6 +574,9 @@ fn fill(stage: &mut Explorer, held: &Result<Held, String>, field: Field, text: &
     }
 }
 
+/// What is typed into the form, and the flags that say the same.
+type Case<'a> = (&'a [(Field, &'a str)], &'a [&'a str]);
+
 /// What is typed into the form and what stands on the command line makes the same settings, questions and private
 /// addresses; and what the one refuses, the other does.
 #[test]
@@ -601,7 +604,7 @@ fn the_form_and_the_command_make_the_same_settings() {
         }
         stage
     };
-    let cases: [(&[(Field, &str)], &[&str]); 2] = [
+    let cases: [Case; 2] = [
         (&[], &[]),
         (
             &[
