@@ -1,4 +1,5 @@
-//! The loop: input first, then what jobs report, then at most one frame every 16 ms; never a tick when idle.
+//! The loop: input first, then what jobs report, then at most one frame every 16 ms, or sooner where a key
+//! is to be answered; never a tick when idle.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,6 +26,9 @@ mod signals;
 
 /// Shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
+
+/// The same before a frame that answers a key or ends a wait: what streams in must not make the keyboard feel slow.
+const ANSWER: Duration = Duration::from_millis(4);
 
 /// Shortest time between two frames that only show how something goes on, where motion is reduced.
 const STILL_FRAME: Duration = Duration::from_millis(500);
@@ -281,9 +285,10 @@ impl Loop {
     }
 
     fn frame_at(&self) -> Instant {
-        let pause = match self.still && !self.urgent {
-            true => STILL_FRAME,
-            false => FRAME,
+        let pause = match (self.urgent, self.still) {
+            (true, _) => ANSWER,
+            (false, true) => STILL_FRAME,
+            (false, false) => FRAME,
         };
         self.last_frame
             .map_or_else(Instant::now, |last| last + pause)
