@@ -1,6 +1,7 @@
 //! Reading replies: never fails, repairs what can be repaired, notes every repair, never guesses.
 
 mod choice;
+mod corrections;
 mod documents;
 mod evidence;
 mod fields;
@@ -27,6 +28,7 @@ mod targets;
 mod tests;
 #[cfg(test)]
 mod time_tests;
+mod tokens;
 mod verdict;
 
 use serde::{Deserialize, Serialize};

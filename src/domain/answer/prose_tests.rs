@@ -48,9 +48,6 @@ fn all_read(texts: &[&str], expected: Choice) {
 #[test]
 fn patterns_compile() {
     for pattern in [
-        &TURN,
-        &CORRECTION,
-        &RETRACTION,
         &NEXT_QUESTION,
         &ABOUT_THE_ANSWER,
         &ANNOUNCED,
