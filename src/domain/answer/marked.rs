@@ -81,7 +81,7 @@ pub(super) fn verdicts(text: &str, options: &Options<'_>, notes: &mut Vec<String
     }
     let plain = Mapped::plain(text);
     let mut said: Vec<(char, bool)> = Vec::new();
-    let mut right = None;
+    let mut right: Option<(char, usize, usize)> = None;
     for found in VERDICT.get()?.captures_iter(&plain.text) {
         let (whole, letter) = (found.get(0)?, found.name("letter")?);
         let letter = letter.as_str().chars().next()?;

@@ -110,6 +110,7 @@ static DENIED: Pattern = Pattern::new(|| {
         | \b(?:nobody|no\s?one|no-one|hardly\s+any(?:one|body)|few(?:\s+\w+)?|rarely|seldom)\s+(?:\w+\s+){{0,3}}?(?:{believe}|argue|claim|choose|pick|select|answer)s?\b
         | \b(?:doubt|unlikely|unsure|uncertain|unclear|(?:false|wrong|untrue|incorrect)\s+(?:that|to))\b
         | \b(?:no\s+(?:way|chance|world\s+in\s+which)|in\s+no\s+way|by\s+no\s+means|under\s+no\s+circumstances?)(?:\s+(?:is|are|can|could|would))?{SAID_NEXT}
+        | ^\W*(?:maybe|perhaps|possibly)\b
         | ^\W*(?:wrong|incorrect|false|untrue|myth|fiction|mistake)\s*[:\u{{2014}}\u{{2013}}-]\s*(?:that\s+)?(?:the\s+)?$
         | (?:\bnot|n['\u{{2019}}]t|\bnever|\bcannot)\s+(?:\w+\s+)?$"
     ))

@@ -26,7 +26,7 @@ pub(in crate::domain::answer) static ANNOUNCED: Pattern = Pattern::new(|| {
             \s+(?:choose|chose|select|selected|pick|picked|go\s+(?:for|with)|went\s+with|answer(?:\s+with)?|say|opt\s+for|vote\s+for|settle\s+(?:on|for)|conclude\s+with)\b
           | \b(?:I\s+am|I['\u{2019}]m|we\s+are|we['\u{2019}]re)\s+(?:going|sticking|left)\s+with\b
           | \x5cboxed\{ | \bans\.
-          | ^\W{0,6}(?:final|conclusion|verdict|choice|option|selected|selection|response|result|solution|decision)\s*:
+          | (?:^|[.;!]\s)\W{0,6}(?:final|conclusion|verdict|choice|option|selected|selection|response|result|solution|decision|(?:best\s+)?guess|pick)\s*:
           | ^\W{0,6}(?:the\s+)?(?:final|correct|best|my)?\s*(?:answer|choice|option)[\#_\s]*\n
         )"#;
     compile(&format!("{head}{FILLERS}"))
