@@ -79,6 +79,9 @@ static CORRECTED: Pattern = Pattern::new(|| {
 /// The longest stretch of words before the answer of a correction, in bytes.
 const MAX_HEAD: usize = 200;
 
+/// The longest way, in bytes, to name several letters and nothing else.
+const MAX_SEVERAL: usize = 16;
+
 /// The corrections of a text.
 pub(super) fn corrected(text: &str, options: &Options<'_>, out: &mut Vec<Statement>) {
     for (start, end) in places(&CORRECTED, text) {
@@ -115,7 +118,8 @@ fn answer_at(line: &str, options: &Options<'_>) -> Option<(Choice, usize)> {
         .starts_with(|c: char| c.is_ascii_uppercase());
     let (choice, length) = letter_at(line, options).filter(|_| capital)?;
     let Choice::Letter(letter) = choice else {
-        return Some((choice, length));
+        // "B or C" is said; "A and B play no role" is something else.
+        return (length <= MAX_SEVERAL).then_some((choice, length));
     };
     ends_there(letter, &line[length..], options).then_some((choice, length))
 }

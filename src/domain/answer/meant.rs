@@ -61,7 +61,7 @@ static REPORTED: Pattern = Pattern::new(|| {
         | \b{somebody}\s+(?:\w+\s+){{0,2}}?(?:suggest|recommend|propose|indicate|hint|report|state|insist|assert|claim|choose|pick|answer|favou?r)(?:s|d|ed)?{SAID_NEXT}
         | \b(?:says|states|asserts|insists|contends|opines|maintains|believes|thinks|argues){SAID_NEXT}
         | \b(?:was|were|been|am|is|being)\s+(?:\w+\s+)?(?:told|informed|advised|said|claimed|believed|rumou?red){SAID_NEXT}
-        | \baccording\s+to\s+(?:(?:my|his|her|their|a|an|some|the)\s+)?(?:\w+\s+)?{somebody}\b
+        | \baccording\s+to\s+(?:my|his|her|their|an?|some)\s+(?:\w+\s+)?{somebody}\b
         | \b(?:claims?|claimed|claiming|alleges?|alleged|purports?|supposedly|allegedly|reportedly|rumou?r\s+has\s+it){SAID_NEXT}
         | \b(?:belief|assumption|idea|notion|impression|rumou?r)\s+(?:is|was){SAID_NEXT}
         | \b(?:mistakenly|wrongly|incorrectly|falsely|erroneously)\s+{says}{SAID_NEXT}
@@ -74,7 +74,7 @@ static REPORTED: Pattern = Pattern::new(|| {
 /// "The documents say that", "experts argued that": a verb of saying after its subject, which is not the reply.
 static OTHERS_SAY: Pattern = Pattern::new(|| {
     compile(&format!(
-        r"(?ix)(?P<subject>[\w'\u{{2019}}]+)\s+(?:\w+ly\s+)?(?:say|said|state|stated|assert|asserted|argue|argued|insist|insisted|contend|contended|maintain|maintained){SAID_NEXT}"
+        r"(?ix)(?P<subject>[\w'\u{{2019}}]+)\s+(?:(?:have|has|had|would|will|can|could|may|might|should|must)\s+)?(?:\w+ly\s+)?(?:say|said|state|stated|assert|asserted|argue|argued|insist|insisted|contend|contended|maintain|maintained){SAID_NEXT}"
     ))
 });
 

@@ -15,6 +15,8 @@ mod names;
 mod objects;
 mod options;
 mod phrases;
+#[cfg(test)]
+mod phrasing_tests;
 mod prose;
 mod qualified;
 mod reader;

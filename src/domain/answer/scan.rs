@@ -93,6 +93,15 @@ impl<'a> Scan<'a> {
         let mut false_starts = 0;
         let mut pos = 0;
         let mut plain_from = 0;
+        // The mark of a beginning; a pair around a part of the text strikes it out.
+        if let Some(rest) = raw.trim_start().strip_prefix("<s>")
+            && rest
+                .split_once("</s>")
+                .is_none_or(|(_, after)| after.trim().is_empty())
+        {
+            pos = raw.len() - rest.len();
+            plain_from = pos;
+        }
         if let Some(last) = run_together(raw) {
             pos = self.take_hidden(raw, 0, last);
             plain_from = pos;

@@ -80,7 +80,7 @@ pub(super) static REFERENCE: Pattern = Pattern::new(|| {
     compile(
         r"(?mx)
         \b(?i:options?|choices?|answer|letter|statement|alternative)\s+[(\[]?(?P<named>[A-Za-z])\b[)\]]?
-        |(?:^|[.,:;!?\n(\u{2014}\u{2013}]\s*|\b(?i:so|therefore|thus|hence|only|but|and|that|think|believe|conclude|say|while|whereas|because|clearly|indeed|since|means|now|then)\b,?\s+)[(\[]?(?P<bare>[A-Z])\b[)\]]?",
+        |(?:^|[.,:;!?\n(\u{2014}\u{2013}]\s*|\b(?i:so|therefore|thus|hence|only|but|and|that|think|believe|conclude|say|while|whereas|because|clearly|indeed|since|means|now|then|actually)\b,?\s+)[(\[]?(?P<bare>[A-Z])\b[)\]]?",
     )
 });
 
