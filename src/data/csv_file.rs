@@ -67,7 +67,9 @@ impl Records {
     fn pass_line_ends(&mut self) -> io::Result<()> {
         loop {
             let chunk = self.input.fill_buf()?;
-            let blank = chunk.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
+            let blank = chunk
+                .iter()
+                .take_while(|byte| matches!(byte, b'\r' | b'\n'));
             let count = blank.count();
             self.passed += line_ends(chunk.get(..count).unwrap_or_default());
             let more = count > 0 && count == chunk.len();

@@ -455,9 +455,15 @@ fn plays_another_role(item: &Value, question_id: &str) -> bool {
     let text = |field: &str| item.get(field).and_then(Value::as_str).map(str::trim);
     let of_another = text("from_question").is_some_and(|id| !id.is_empty() && id != question_id);
     let other_role = text("role").is_some_and(|role| {
-        ["noise", "adversarial", "irrelevant", "distractor", "counterfactual"]
-            .iter()
-            .any(|other| role.eq_ignore_ascii_case(other))
+        [
+            "noise",
+            "adversarial",
+            "irrelevant",
+            "distractor",
+            "counterfactual",
+        ]
+        .iter()
+        .any(|other| role.eq_ignore_ascii_case(other))
     });
     other_role || of_another
 }

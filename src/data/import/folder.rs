@@ -62,9 +62,10 @@ impl Output {
         let workshop = Workshop::begin(parent, target).map_err(|error| {
             // The folder is there by now: where nothing can be found in it, nothing can be made.
             match error.kind() {
-                io::ErrorKind::NotFound => {
-                    write_error(target, "no folder can be made there; name another with --out")
-                }
+                io::ErrorKind::NotFound => write_error(
+                    target,
+                    "no folder can be made there; name another with --out",
+                ),
                 _ => write_error(parent, output::reason(&error)),
             }
         })?;

@@ -63,13 +63,13 @@ pub(super) static OBJECTS: Pattern = Pattern::new(|| {
 /// A word of correction with all that may stand between it and the answer.
 static CORRECTED: Pattern = Pattern::new(|| {
     // What may stand there without saying which answer it is.
-    let fill = r"(?:no|nope|wait|actually|sorry|oops|it|that|this|is|was|it['\u{2019}]s|that['\u{2019}]s|should|would|must|have|be|been|i['\u{2019}]m|i['\u{2019}]d|i['\u{2019}]ll|i\s+(?:meant|mean|should|would|will|think|believe|choose|pick|say|go|am|made|was|now|misread|misspoke|apologi[sz]e|need|want)|meant|mean|said|say|the|my|an?\s+(?:mistake|error)|correct|right|better|best|proper|answer|option|choice|letter|final|make|to|like|revise|change|instead|rather|go|going|with|choose|pick|now|so|hence|therefore|wrong|incorrect|of\s+course|apologies|mistake|bad|not\s+(?-i:[A-Z])\s*,?\s*but|from\s+(?:option\s+)?[(\[]?(?-i:[A-Z])[)\]]?)\b";
+    let fill = r"(?:no|nope|wait|actually|sorry|oops|it|that|this|is|was|it['\u{2019}]s|that['\u{2019}]s|should|would|must|have|be|been|i['\u{2019}]m|i['\u{2019}]d|i['\u{2019}]ll|i\s+(?:meant|mean|should|would|will|think|believe|choose|pick|say|go|am|made|was|now|misread|misspoke|apologi[sz]e|need|want)|meant|mean|the|my|an?\s+(?:mistake|error)|correct|right|better|best|proper|answer|option|choice|letter|final|make|to|like|revise|change|instead|rather|go|going|with|choose|pick|now|so|hence|therefore|wrong|incorrect|of\s+course|apologies|mistake|bad|not\s+(?-i:[A-Z])\s*,?\s*but|from\s+(?:option\s+)?[(\[]?(?-i:[A-Z])[)\]]?)\b";
     let gap = r#"[\s,.:;!\u{2026}"'(\[_\u{2014}\u{2013}-]"#;
     compile(&format!(
         r"(?imx)
         (?:^\W*|[.!?:;,(\n\u{{2014}}\u{{2013}}-]\s*|\b(?:but|and|so|oh|ah)\s+)
         (?:(?:wait|hold\s+on|hang\s+on|actually|hmm+|instead|i['\u{{2019}}]m\s+sorry|i\s+am\s+sorry|my\s+apologies|i\s+apologi[sz]e|{AGAIN}|{ADMITS})\b
-          |(?:i\s+(?:must|will|would\s+like\s+to|need\s+to|want\s+to|have\s+to|should)\s+|i['\u{{2019}}](?:ll|d\s+like\s+to)\s+|i\s+|let\s+me\s+)?(?:{CHANGES})\b
+          |(?:i\s+(?:must|will|would\s+like(?:\s+to)?|need(?:\s+to)?|want(?:\s+to)?|have(?:\s+to)?|should)\s+|i['\u{{2019}}](?:ll|d\s+like(?:\s+to)?)\s+|i\s+|let\s+me\s+)?(?:{CHANGES})\b
           |(?:no|nope|rather)\s*[,.!:;\u{{2026}}\u{{2014}}\u{{2013}}-]
           |(?:{HEADINGS}))
         (?:{gap}*{fill})*{gap}*"
@@ -94,7 +94,10 @@ pub(super) fn corrected(text: &str, options: &Options<'_>, out: &mut Vec<Stateme
             .or_else(|| Some((word_swallowed(&text[start..end], line, options)?, end)));
         if let Some((choice, end)) = found {
             let head = &text[start..end];
-            let signs = head.len() - head.trim_start_matches(|c: char| !c.is_alphanumeric()).len();
+            let signs = head.len()
+                - head
+                    .trim_start_matches(|c: char| !c.is_alphanumeric())
+                    .len();
             out.push(Statement {
                 kind: Kind::Corrected(choice),
                 start: start + signs,
@@ -131,8 +134,8 @@ fn ends_there(letter: char, rest: &str, options: &Options<'_>) -> bool {
     if own.len() < rest.len() && options.begins_alike(letter, own) {
         return true;
     }
-    let rest = without_brackets(rest)
-        .trim_start_matches(|c: char| c == ' ' || RIGHT_MARKS.contains(&c));
+    let rest =
+        without_brackets(rest).trim_start_matches(|c: char| c == ' ' || RIGHT_MARKS.contains(&c));
     let reasons = rest.strip_prefix(',').unwrap_or(rest).trim_start();
     rest.is_empty()
         || rest.starts_with(['.', '!', ';', '\u{2014}', '\u{2013}'])

@@ -67,7 +67,7 @@ pub(super) fn marked(text: &str, options: &Options<'_>, notes: &mut Vec<String>)
 /// An option with a verdict on it: "A: no", "B) Warfarin \u{2013} yes", "| C | false |".
 static VERDICT: Pattern = Pattern::new(|| {
     compile(
-        r"(?m)\b(?P<letter>[A-Z])[)\].]*(?:[ \t]+[^\n;:|=]{1,100}?|[ \t]*\|[^\n|]{1,100})?[ \t]*(?:[:=|\u{2192}\u{2013}\u{2014}]|[ \t]->?)[ \t]*(?i:(?P<right>yes|true|correct|right)|(?P<wrong>no|false|incorrect|wrong|not\s+(?:correct|right|true)))\s*(?:[.,;|)!\u{2013}\u{2014}]|[ \t]-|$)",
+        r"(?m)\b(?P<letter>[A-Z])[)\].]*(?:[ \t]+[^\n;:|=]{1,100}?|[ \t]*\|[^\n|]{1,100})?[ \t]*(?:[:=|\u{2192}\u{2013}\u{2014}]|[ \t]->?|[)\]][ \t])[ \t]*(?i:(?P<right>yes|true|correct|right)|(?P<wrong>no|false|incorrect|wrong|not\s+(?:correct|right|true)))\s*(?:[.,;|)!\u{2013}\u{2014}]|[ \t]-|$)",
     )
 });
 

@@ -81,9 +81,34 @@ static OTHERS_SAY: Pattern = Pattern::new(|| {
 /// Whether the clause before a statement puts it into the mouth of others.
 fn others_say(clause: &str) -> bool {
     const OWN: [&str; 28] = [
-        "i", "we", "us", "to", "would", "will", "can", "could", "should", "must", "may", "might", "shall",
-        "let", "i'd", "i'll", "we'd", "as", "have", "had", "has", "i've", "and", "you", "always", "thus",
-        "previously", "just",
+        "i",
+        "we",
+        "us",
+        "to",
+        "would",
+        "will",
+        "can",
+        "could",
+        "should",
+        "must",
+        "may",
+        "might",
+        "shall",
+        "let",
+        "i'd",
+        "i'll",
+        "we'd",
+        "as",
+        "have",
+        "had",
+        "has",
+        "i've",
+        "and",
+        "you",
+        "always",
+        "thus",
+        "previously",
+        "just",
     ];
     let subject = OTHERS_SAY
         .get()

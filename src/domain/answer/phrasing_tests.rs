@@ -228,7 +228,11 @@ fn pictures_marks_and_formulas_around_a_letter() {
             r#"{"answer_choice": "C \u2705"}"#,
         ],
     );
-    all_are(&["C \u{274c}", "\u{274c} C", "1. A\n2. B"], Outcome::Unreadable, None);
+    all_are(
+        &["C \u{274c}", "\u{274c} C", "1. A\n2. B"],
+        Outcome::Unreadable,
+        None,
+    );
 }
 
 #[test]
@@ -239,7 +243,6 @@ fn control_tokens_are_no_text() {
             "C</s>",
             "C</s></s></s>",
             "<s>C</s>",
-            
             "C<|eot_id|>",
             "C<|endoftext|>",
             "Answer: C<|im_end|>",
@@ -286,7 +289,11 @@ fn the_only_option_called_right() {
 #[test]
 fn a_decimal_point_is_read() {
     let doses = ["1 mg", "2 mg", "5 mg", "0.5 mg"];
-    for text in [".5 mg", r#"{"answer_choice": ".5 mg"}"#, "The answer is .5 mg."] {
+    for text in [
+        ".5 mg",
+        r#"{"answer_choice": ".5 mg"}"#,
+        "The answer is .5 mg.",
+    ] {
         assert_eq!(read_with(text, &doses).answer, Some('D'), "{text}");
     }
     assert_eq!(read_with("5 mg.", &doses).answer, Some('C'));

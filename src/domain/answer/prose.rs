@@ -161,7 +161,10 @@ impl<'s> Doubt<'s> {
     /// Takes a statement for an option.
     fn right(&mut self, statement: &'s Statement) {
         let choice = statement.kind.choice();
-        if self.answer.is_none_or(|answer| answer.kind.choice() == choice) {
+        if self
+            .answer
+            .is_none_or(|answer| answer.kind.choice() == choice)
+        {
             return;
         }
         match self.other {

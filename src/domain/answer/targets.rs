@@ -1,7 +1,9 @@
 //! What an announcement announces: a letter, a text, none of the options, or what is not the answer.
 
 use super::choice::{Choice, letter_in_brackets, several_texts};
-use super::letters::{RIGHT_MARKS, follows_a_letter, leading_letter, names_more, own_sentence, unwrap};
+use super::letters::{
+    RIGHT_MARKS, follows_a_letter, leading_letter, names_more, own_sentence, unwrap,
+};
 use super::meant::first_line;
 use super::options::Options;
 use super::phrases::{INSUFFICIENT, NO_OPTION, NOT_OFFERED, Pattern, UNKNOWN, compile};

@@ -173,16 +173,32 @@ mod tests {
             ("</s>", Follows::Nothing, ""),
             ("<|eot_id|>x", Follows::Nothing, "x"),
             ("<|im_start|>assistant\nC", Follows::Own, "\nC"),
-            ("<|start_header_id|>user<|end_header_id|>", Follows::Other, "<|end_header_id|>"),
+            (
+                "<|start_header_id|>user<|end_header_id|>",
+                Follows::Other,
+                "<|end_header_id|>",
+            ),
             ("<start_of_turn>model\nC", Follows::Own, "\nC"),
-            ("<|channel|>final <|constrain|>json<|message|>{}", Follows::Own, "{}"),
+            (
+                "<|channel|>final <|constrain|>json<|message|>{}",
+                Follows::Own,
+                "{}",
+            ),
             ("<|channel|>analysis<|message|>We", Follows::Hidden, "We"),
-            ("<\u{ff5c}end\u{2581}of\u{2581}sentence\u{ff5c}>", Follows::Nothing, ""),
+            (
+                "<\u{ff5c}end\u{2581}of\u{2581}sentence\u{ff5c}>",
+                Follows::Nothing,
+                "",
+            ),
             ("<|begin_of_text|>C", Follows::Same, "C"),
             ("[/INST] C", Follows::Own, " C"),
         ] {
             let token = token_at(text, 0).unwrap();
-            assert_eq!((token.follows, &text[token.end..]), (follows, after), "{text}");
+            assert_eq!(
+                (token.follows, &text[token.end..]),
+                (follows, after),
+                "{text}"
+            );
         }
         for text in ["<s>", "<answer>", "<|", "<|a b|>", "[1]", "<|\u{e9}", "<"] {
             assert_eq!(token_at(text, 0), None, "{text}");

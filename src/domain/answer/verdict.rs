@@ -240,9 +240,9 @@ fn corrected(
             Choice::Nothing => {
                 format!("the text after the object takes its answer {answer} back")
             }
-            Choice::Several => format!(
-                "the text after the object concludes with another answer than {answer}"
-            ),
+            Choice::Several => {
+                format!("the text after the object concludes with another answer than {answer}")
+            }
             _ => format!(
                 "the text after the object corrects its answer {answer}; the correction counts"
             ),

@@ -401,8 +401,22 @@ fn the_reference_folder_is_read_with_its_own_names() {
 #[test]
 fn every_reader_refuses_documents_of_another_shape() {
     let texts = [
-        "null", "7", "\"x\"", "true", "[]", "{}", "[null]", "[[]]", "{\"samples\":7}", "{\"samples\":[null]}",
-        "{\"eval\":null}", "{\"results\":null}", "{\"x\":null}", "{\"x\":{\"y\":null}}", "", "\n",
+        "null",
+        "7",
+        "\"x\"",
+        "true",
+        "[]",
+        "{}",
+        "[null]",
+        "[[]]",
+        "{\"samples\":7}",
+        "{\"samples\":[null]}",
+        "{\"eval\":null}",
+        "{\"results\":null}",
+        "{\"x\":null}",
+        "{\"x\":{\"y\":null}}",
+        "",
+        "\n",
     ];
     for kind in Kind::ALL {
         for text in texts {
@@ -418,7 +432,11 @@ fn every_reader_refuses_documents_of_another_shape() {
             request.out = Some(house.path("out"));
             let error = run(&request).expect_err(&format!("{kind}: {text}"));
             assert!(!error.to_string().is_empty());
-            assert_eq!(house.others(&[name]), Vec::<String>::new(), "{kind}: {text}");
+            assert_eq!(
+                house.others(&[name]),
+                Vec::<String>::new(),
+                "{kind}: {text}"
+            );
         }
     }
 }
@@ -459,7 +477,10 @@ fn documents_of_a_context_that_are_noise_are_no_signal() {
     ids.sort_unstable();
     assert_eq!(ids, ["d1", "d5"]);
     assert!(
-        report.notes.iter().any(|note| note.contains("3 documents of contexts")),
+        report
+            .notes
+            .iter()
+            .any(|note| note.contains("3 documents of contexts")),
         "{:?}",
         report.notes
     );
