@@ -32,6 +32,7 @@ pub mod score;
 pub mod search;
 pub mod settings;
 pub mod sweep;
+pub mod taking;
 
 use std::io::Write;
 use std::path::PathBuf;

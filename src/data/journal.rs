@@ -8,6 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use tempfile::TempDir;
 
+use crate::data::clock::now;
 use crate::data::output;
 use crate::data::reading::{self, ReadFault, Reading};
 use crate::data::store::StoreError;
@@ -263,14 +264,6 @@ impl Journal {
     fn describe(&self, error: &rusqlite::Error) -> StoreError {
         describe(self.kind, &self.path, error)
     }
-}
-
-/// The time in UTC, RFC 3339, to the millisecond.
-fn now() -> String {
-    let now = jiff::Timestamp::now();
-    now.round(jiff::Unit::Millisecond)
-        .unwrap_or(now)
-        .to_string()
 }
 
 fn prepare(connection: &mut Connection, kind: &Kind) -> Result<(), SchemaFault> {

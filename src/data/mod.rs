@@ -3,6 +3,7 @@
 pub mod annotations;
 pub mod beir;
 pub mod built;
+pub mod clock;
 pub mod csv_file;
 pub mod dataset;
 pub mod export;

@@ -38,6 +38,8 @@ pub struct Session {
     pub open: Option<OpenQuestion>,
     /// The queue that is annotated.
     pub queue: Option<QueuePlace>,
+    /// The item that is reviewed.
+    pub review: Option<ReviewPlace>,
     /// Whether one annotates blind.
     pub blind: bool,
     /// Who annotates.
@@ -84,6 +86,18 @@ pub struct QueuePlace {
     pub part: String,
     /// The reply.
     pub reply: Option<String>,
+}
+
+/// A place in the review of a dataset.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReviewPlace {
+    /// Reviewing or deciding: the part's name.
+    pub part: String,
+    /// The item.
+    pub item: Option<String>,
+    /// How an edit was shown.
+    pub diff: String,
 }
 
 /// The file for a dataset: of its folder's name, and a hash of `place`, which tells folders of one name apart.

@@ -133,9 +133,9 @@ pub fn recording(run: &str, records: &[ReplyRecord]) -> Result<Recording, String
         })
         .collect();
     let last = records.last().copied();
-    let mut models: Vec<&str> = records
+    let mut models: Vec<String> = records
         .iter()
-        .map(|record| record.model_name.as_str())
+        .map(|record| record.model_name.clone())
         .collect();
     models.sort_unstable();
     models.dedup();
@@ -150,7 +150,7 @@ pub fn recording(run: &str, records: &[ReplyRecord]) -> Result<Recording, String
         .collect::<Result<_, String>>()?;
     Ok(Recording {
         run: run.to_owned(),
-        model: models.join(", "),
+        models,
         date: last
             .map(|record| record.created_at.chars().take(10).collect())
             .unwrap_or_default(),

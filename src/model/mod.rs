@@ -95,6 +95,16 @@ pub struct ModelIdentity {
     pub caution: Option<String>,
     /// Context window in tokens where known.
     pub window: Option<u32>,
+    /// Names of the models whose replies a replay plays; none for every other backend.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replayed: Vec<String>,
+}
+
+impl ModelIdentity {
+    /// Whether replies stored under this name are replies of this model; a replay's are those of the models that it plays.
+    pub fn answers_to(&self, name: &str) -> bool {
+        self.name == name || self.replayed.iter().any(|played| played == name)
+    }
 }
 
 /// How a model is reached.
@@ -202,6 +212,11 @@ impl Reply {
 pub trait ChatModel: Send + Sync {
     /// Which model this is.
     fn identity(&self) -> &ModelIdentity;
+
+    /// When the pieces of the reply to this request came, where that is known before it is played.
+    fn recorded(&self, _request: &ChatRequest) -> Option<&Timing> {
+        None
+    }
 
     /// Asks once; pieces go to `on_delta` as they arrive. When `cancel` fires the call ends within
     /// 200 ms with what has come so far and [`Ending::Interrupted`].

@@ -14,7 +14,7 @@ use crate::domain::answer::Ending;
 use crate::domain::prompt::Prompt;
 use crate::model::{
     BackendKind, ChatModel, ChatRequest, Delta, FailureKind, ModelError, ModelIdentity, Reply,
-    millis,
+    Timing,
 };
 
 /// What was recorded for one prompt.
@@ -31,8 +31,8 @@ pub struct Recorded {
 pub struct Recording {
     /// Name of the run.
     pub run: String,
-    /// Name of the model that replied then.
-    pub model: String,
+    /// Names of the models that replied then.
+    pub models: Vec<String>,
     /// Day of the recording, as shown.
     pub date: String,
     /// Caution of the recorded model, to be shown beside every score again.
@@ -101,10 +101,13 @@ impl ReplayModel {
             backend: BackendKind::Replay,
             detail: format!(
                 "{}, recorded on {}, replay of the run {}",
-                recording.model, recording.date, recording.run
+                recording.models.join(", "),
+                recording.date,
+                recording.run
             ),
             caution: recording.caution,
             window: None,
+            replayed: recording.models,
         };
         let mut replies: HashMap<_, Result<Reply, ModelError>> = HashMap::new();
         for Recorded { prompt, result } in recording.replies {
@@ -122,14 +125,18 @@ impl ReplayModel {
         })
     }
 
+    fn of(&self, request: &ChatRequest) -> Option<&Result<Reply, ModelError>> {
+        let key = (request.prompt.system.clone(), request.prompt.user.clone());
+        self.replies.get(&key)
+    }
+
     async fn play(
         &self,
         request: &ChatRequest,
         cancel: &CancellationToken,
         on_delta: &mut (dyn FnMut(Delta) + Send),
     ) -> Result<Reply, ModelError> {
-        let key = (request.prompt.system.clone(), request.prompt.user.clone());
-        let recorded = self.replies.get(&key).ok_or_else(|| {
+        let recorded = self.of(request).ok_or_else(|| {
             ModelError::new(
                 FailureKind::NotFound,
                 format!(
@@ -143,7 +150,6 @@ impl ReplayModel {
             failure.message = format!("the recorded call failed: {}", failure.message);
             failure
         })?;
-        let start = Instant::now();
         let mut played = 0;
         let mut reasoned = false;
         let mut clock = 0;
@@ -156,8 +162,8 @@ impl ReplayModel {
             )));
         }
         for (at, piece) in pieces {
-            if !self.wait(at.saturating_sub(clock), cancel).await {
-                return Ok(cut(reply, played, reasoned, start));
+            if let Err(waited) = self.wait(at.saturating_sub(clock), cancel).await {
+                return Ok(cut(reply, played, reasoned, clock + waited));
             }
             clock = at.max(clock);
             match piece {
@@ -175,32 +181,35 @@ impl ReplayModel {
         Ok(reply.clone())
     }
 
-    /// Waits for `millis` of the recording; false where the user stopped it. Long waits are cut into slices,
-    /// so that another pace is felt at once.
-    async fn wait(&self, millis: u64, cancel: &CancellationToken) -> bool {
+    /// Waits for `millis` of the recording. Long waits are cut into slices, so that another pace is felt at once.
+    ///
+    /// # Errors
+    /// How many of them had passed when the user stopped it.
+    async fn wait(&self, millis: u64, cancel: &CancellationToken) -> Result<(), u64> {
         let mut left = millis as f64 / 1000.0;
+        let passed = |left: f64| Err(millis.saturating_sub((left.max(0.0) * 1000.0) as u64));
         loop {
             if cancel.is_cancelled() {
-                return false;
+                return passed(left);
             }
             let speed = self.pace.get();
             // A pace that was set to nonsense plays in real time.
             let speed = if speed > 0.0 { speed } else { 1.0 };
             let whole = Duration::try_from_secs_f64(left / speed).unwrap_or(Duration::MAX);
             if whole.is_zero() {
-                return true;
+                return Ok(());
             }
             let slice = whole.min(SLICE);
             let began = Instant::now();
             tokio::select! {
                 biased;
-                () = cancel.cancelled() => return false,
+                () = cancel.cancelled() => {}
                 () = tokio::time::sleep(slice) => {}
             }
             // By the clock, so that late timers do not add up.
             left -= began.elapsed().as_secs_f64() * speed;
-            if left <= 0.0 {
-                return true;
+            if left <= 0.0 && !cancel.is_cancelled() {
+                return Ok(());
             }
         }
     }
@@ -209,6 +218,11 @@ impl ReplayModel {
 impl ChatModel for ReplayModel {
     fn identity(&self) -> &ModelIdentity {
         &self.identity
+    }
+
+    fn recorded(&self, request: &ChatRequest) -> Option<&Timing> {
+        let reply = self.of(request)?.as_ref().ok()?;
+        Some(&reply.timing)
     }
 
     fn reply<'a>(
@@ -256,15 +270,18 @@ fn pieces(reply: &Reply) -> Vec<(u64, Piece)> {
     pieces
 }
 
-/// The recorded reply as far as it has been played.
-fn cut(reply: &Reply, played: usize, reasoned: bool, start: Instant) -> Reply {
+/// The recorded reply as far as it has been played: until this millisecond of the recording, however fast.
+fn cut(reply: &Reply, played: usize, reasoned: bool, clock: u64) -> Reply {
     let mut cut = reply.clone();
     cut.text.truncate(played);
     if !reasoned {
         cut.reasoning.clear();
     }
     cut.ending = Ending::Interrupted;
-    cut.timing.total_ms = millis(start.elapsed());
+    cut.timing.total_ms = clock;
+    if played == 0 && !reasoned {
+        cut.timing.first_token_ms = None;
+    }
     let mut bytes = 0;
     cut.timing.timeline.retain(|(_, count)| {
         bytes += *count as usize;
@@ -279,7 +296,7 @@ mod tests {
     use super::*;
     use crate::domain::answer::ReplyShape;
     use crate::domain::context::Scenario;
-    use crate::model::{ReplyForm, Sampling, Timing, Usage};
+    use crate::model::{ReplyForm, Sampling, Usage};
 
     fn reply(timeline: &[(u32, u32)]) -> Reply {
         Reply {
@@ -324,7 +341,7 @@ mod tests {
         let failure = ModelError::new(FailureKind::RateLimited, "busy");
         let recording = Recording {
             run: "night".into(),
-            model: "openai:m".into(),
+            models: vec!["openai:m".into()],
             date: "2026-11-29".into(),
             caution: Some("demo model, not a serious score".into()),
             replies: vec![
@@ -393,6 +410,44 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_was_stopped_has_the_times_of_the_recording() {
+        let model = model(50.0);
+        let recorded = model.recorded(&request("u")).unwrap().clone();
+        assert_eq!(recorded.timeline, [(200, 3), (400, 1), (600, 4)]);
+        assert_eq!(model.recorded(&request("fails")), None);
+        assert_eq!(model.recorded(&request("other")), None);
+        let cancel = CancellationToken::new();
+        let trigger = cancel.clone();
+        let mut texts = 0;
+        let mut stop_at_the_second = move |delta| {
+            texts += usize::from(matches!(delta, Delta::Text(_)));
+            if texts == 2 {
+                trigger.cancel();
+            }
+        };
+        let cut = model
+            .reply(&request("u"), &cancel, &mut stop_at_the_second)
+            .await
+            .unwrap();
+        // At 50 times the speed 600 ms take 12.
+        assert_eq!(cut.text, "ab é cd");
+        assert_eq!(
+            (cut.timing.first_token_ms, cut.timing.total_ms),
+            (Some(100), 600)
+        );
+        let stopped = CancellationToken::new();
+        stopped.cancel();
+        let nothing = model
+            .reply(&request("u"), &stopped, &mut |_| {})
+            .await
+            .unwrap();
+        assert_eq!(
+            (nothing.timing.first_token_ms, nothing.timing.total_ms),
+            (None, 0)
+        );
+    }
+
+    #[tokio::test]
     async fn failures_unknown_prompts_and_wrong_speeds() {
         let model = model(f64::INFINITY);
         assert_eq!(
@@ -415,7 +470,7 @@ mod tests {
         assert!(model.reply(&request, &cancel, &mut |_| {}).await.is_ok());
         let empty = Recording {
             run: "r".into(),
-            model: "m".into(),
+            models: vec!["m".into()],
             date: "d".into(),
             caution: None,
             replies: vec![],

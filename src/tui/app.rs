@@ -360,7 +360,7 @@ impl App {
             faults: Vec::new(),
             browse: Browse::default(),
             instance: None,
-            replies: Replies::default(),
+            replies: Replies::of(&settings.model),
             retrieval: RetrievalState::default(),
             sweep: SweepState::default(),
             compare: CompareState::default(),

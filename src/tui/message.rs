@@ -11,7 +11,7 @@ use crate::data::store::{ReplyRecord, RunSummary};
 use crate::domain::annotation::Part;
 use crate::domain::build::Held;
 use crate::domain::ranking::MeasuresAt;
-use crate::model::ModelIdentity;
+use crate::model::{ModelIdentity, Timing};
 use crate::retrieval::IndexInfo;
 use crate::retrieval::map::Map;
 use crate::tui::app::Ticket;
@@ -243,6 +243,8 @@ impl Message {
 pub enum ReplyEvent {
     /// What the backend is doing.
     Status(String),
+    /// A recorded reply is played: when its pieces came.
+    Recording(Timing),
     /// A new attempt: what came is void.
     Restart,
     /// Text of the reasoning field.

@@ -1,31 +1,34 @@
-//! The loop: input first, then what jobs report, then at most one frame every 16 ms; never a tick when idle.
+//! The loop: input first, then what jobs report, then at most one frame every 16 ms, or sooner where a key
+//! is to be answered; never a tick when idle.
 
 use std::sync::Arc;
-#[cfg(unix)]
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{Event, KeyEventKind};
 use tokio::sync::mpsc;
 
-use crate::domain::annotation::Taxonomy;
 use crate::domain::text::{count, short};
 use crate::tui::app::sweep::Phase;
-use crate::tui::app::talk::Talk;
-use crate::tui::app::{App, DatasetState, Looks, Settings};
+use crate::tui::app::{App, DatasetState};
 use crate::tui::editor::{News, Outside, Prepared, Purpose, Visit};
 use crate::tui::effects::{Effect, Effects};
 use crate::tui::keyboard::Keyboard;
-use crate::tui::keymap::{Chord, Keymap};
 use crate::tui::message::Message;
-use crate::tui::terminal::background::{self, Input};
-use crate::tui::theme::{self, Background, ColorDepth, Theme};
+use crate::tui::run::begin::app_of;
+use crate::tui::run::signals::{Signal, Signals};
+use crate::tui::terminal::background::Input;
 use crate::tui::update::{start, update};
 use crate::tui::widgets::line::one_line;
-use crate::tui::{Setup, Source, TuiError, app, command, terminal, view};
+use crate::tui::{Setup, TuiError, terminal, view};
+
+mod begin;
+mod signals;
 
 /// Shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
+
+/// The same before a frame that answers a key or ends a wait: what streams in must not make the keyboard feel slow.
+const ANSWER: Duration = Duration::from_millis(4);
 
 /// Shortest time between two frames that only show how something goes on, where motion is reduced.
 const STILL_FRAME: Duration = Duration::from_millis(500);
@@ -74,107 +77,6 @@ pub fn run(setup: Setup) -> Result<Option<String>, TuiError> {
     result
 }
 
-/// The state before the first frame; mistakes in theme and keys are shown, not fatal.
-fn app_of(setup: &Setup, size: (u16, u16)) -> App {
-    let variable = |name: &str| std::env::var(name).ok();
-    let depth = setup
-        .colors
-        .unwrap_or_else(|| terminal::color_depth(variable));
-    let mut complaints: Vec<String> = terminal::wrong_colors(variable).into_iter().collect();
-    let (theme, looks) = theme_of(setup, depth, background::told(variable), &mut complaints);
-    let keymap = Keymap::new(&setup.keys).unwrap_or_else(|mistakes| {
-        let said: Vec<String> = mistakes
-            .iter()
-            .map(|mistake| mistake.said(&setup.key_places))
-            .collect();
-        complaints.push(format!("{} (using the built-in keys)", said.join("; ")));
-        Keymap::default()
-    });
-    let settings = Settings {
-        model: setup.model.name.clone(),
-        dataset: match &setup.dataset {
-            Source::Folder(path) => path.display().to_string(),
-            Source::Sample => "the sample benchmark".into(),
-        },
-        k: setup.hits.clamp(1, 100),
-        templates: setup.templates.clone(),
-    };
-    let mut app = App::new(settings, keymap, theme, size);
-    app.mouse = setup.mouse;
-    app.looks = looks;
-    app.talk = setup.talk.clone().map(Talk::new);
-    app.braille = terminal::has_braille(variable);
-    app.sweep.models.clone_from(&setup.shelf.names);
-    app.sweep.flags.clone_from(&setup.shelf.flags);
-    app.annotate.annotator.clone_from(&setup.annotator);
-    app.comeback.on = setup.session.is_some();
-    app.comeback.annotator_named = setup.annotator_named;
-    app.annotate.taxonomy = taxonomy_of(setup, &app.keymap, &mut complaints);
-    if !complaints.is_empty() {
-        let again = app.keymap.key(command::Command::Problems);
-        app.complain(format!(
-            "{} ({again} shows this again)",
-            complaints.join(" · ")
-        ));
-    }
-    app.faults = complaints;
-    app
-}
-
-/// The theme to begin with and, where the terminal's background decides, both that it may come to. What is asked for
-/// and can't be had is said.
-fn theme_of(
-    setup: &Setup,
-    depth: ColorDepth,
-    told: Option<Background>,
-    complaints: &mut Vec<String>,
-) -> (Theme, Option<Looks>) {
-    if depth == ColorDepth::None {
-        return (Theme::built_in("mono", depth), None);
-    }
-    let folder = setup.themes.as_deref();
-    let mut wrong = None;
-    if setup.theme != theme::AUTO && !setup.theme.is_empty() {
-        match theme::load(&setup.theme, folder, depth) {
-            Ok(theme) => return (theme, None),
-            Err(error) => wrong = Some(error),
-        }
-    }
-    let begin = told.unwrap_or_default();
-    if let Some(error) = wrong {
-        let place = setup.theme_place.as_deref();
-        let place = place.map_or_else(String::new, |place| format!("{place}: "));
-        let name = begin.name();
-        complaints.push(format!("{place}{error} (using the theme \"{name}\")"));
-    }
-    let mut look = |name: &str| {
-        theme::load(name, folder, depth).unwrap_or_else(|error| {
-            complaints.push(format!("{error} (using the built-in theme \"{name}\")"));
-            Theme::built_in(name, depth)
-        })
-    };
-    let looks = Looks::new(look("dark"), look("light"));
-    (looks.on(begin).as_ref().clone(), Some(looks))
-}
-
-/// The labels; where their keys clash with the annotate screen's own, that is said and ours are taken.
-fn taxonomy_of(setup: &Setup, keymap: &Keymap, complaints: &mut Vec<String>) -> Taxonomy {
-    let clash = setup.taxonomy.labels.iter().find_map(|label| {
-        let chord = Chord::parse(&label.key.to_string())?;
-        let command = keymap.command(app::Screen::Annotate, chord)?;
-        Some((label, command))
-    });
-    let Some((label, command)) = clash else {
-        return setup.taxonomy.clone();
-    };
-    let name = command::info(command).map_or("", |row| row.name);
-    complaints.push(format!(
-        "the key \"{}\" of the label {} runs the command {name} on the annotate screen; change one of them (the taxonomy's key, or [keys] in config.toml); using the built-in labels",
-        label.key, label.id
-    ));
-    Taxonomy::default()
-}
-
 struct Loop {
     app: App,
     effects: Effects,
@@ -202,13 +104,6 @@ enum Wake {
     Frame,
     Tick,
     Keep,
-}
-
-enum Signal {
-    End,
-    /// Ctrl-C, where it is not a key: meant for whatever has the terminal.
-    Interrupt,
-    Suspend,
 }
 
 impl Loop {
@@ -390,9 +285,10 @@ impl Loop {
     }
 
     fn frame_at(&self) -> Instant {
-        let pause = match self.still && !self.urgent {
-            true => STILL_FRAME,
-            false => FRAME,
+        let pause = match (self.urgent, self.still) {
+            (true, _) => ANSWER,
+            (false, true) => STILL_FRAME,
+            (false, false) => FRAME,
         };
         self.last_frame
             .map_or_else(Instant::now, |last| last + pause)
@@ -552,78 +448,4 @@ async fn news_of(visit: &mut Option<Visit>) -> News {
 
 async fn until(at: Instant) {
     tokio::time::sleep_until(at.into()).await;
-}
-
-/// Signals that end a program which does not catch them, and that a person may send: the terminal must not be
-/// left behind as it is.
-#[cfg(unix)]
-const ENDS: [i32; 5] = [
-    libc::SIGTERM,
-    libc::SIGHUP,
-    libc::SIGUSR1,
-    libc::SIGUSR2,
-    libc::SIGALRM,
-];
-
-/// Those that a terminal sends for a key.
-#[cfg(unix)]
-const INTERRUPTS: [i32; 2] = [libc::SIGINT, libc::SIGQUIT];
-
-#[cfg(unix)]
-struct Signals {
-    ends: Vec<tokio::signal::unix::Signal>,
-    interrupts: Vec<tokio::signal::unix::Signal>,
-    stop: tokio::signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl Signals {
-    fn new() -> std::io::Result<Signals> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let listen = |number| signal(SignalKind::from_raw(number));
-        Ok(Signals {
-            ends: ENDS.into_iter().map(listen).collect::<Result<_, _>>()?,
-            interrupts: INTERRUPTS
-                .into_iter()
-                .map(listen)
-                .collect::<Result<_, _>>()?,
-            stop: listen(libc::SIGTSTP)?,
-        })
-    }
-
-    async fn next(&mut self) -> Signal {
-        std::future::poll_fn(|context| {
-            // Each is asked, so that each remembers whom to wake.
-            let mut any = |signals: &mut Vec<tokio::signal::unix::Signal>| {
-                let heard = signals.iter_mut();
-                heard
-                    .filter_map(|signal| signal.poll_recv(context).is_ready().then_some(()))
-                    .count()
-                    > 0
-            };
-            let (ended, interrupted) = (any(&mut self.ends), any(&mut self.interrupts));
-            match (ended, interrupted, self.stop.poll_recv(context)) {
-                (true, ..) => Poll::Ready(Signal::End),
-                (false, true, _) => Poll::Ready(Signal::Interrupt),
-                (false, false, Poll::Ready(_)) => Poll::Ready(Signal::Suspend),
-                (false, false, Poll::Pending) => Poll::Pending,
-            }
-        })
-        .await
-    }
-}
-
-#[cfg(not(unix))]
-struct Signals {}
-
-#[cfg(not(unix))]
-impl Signals {
-    fn new() -> std::io::Result<Signals> {
-        Ok(Signals {})
-    }
-
-    async fn next(&mut self) -> Signal {
-        let _ = tokio::signal::ctrl_c().await;
-        Signal::End
-    }
 }

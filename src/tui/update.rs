@@ -7,6 +7,7 @@ use crossterm::event::{
 };
 
 use crate::tui::app::pieces::Destination;
+use crate::tui::app::reply::Chosen;
 use crate::tui::app::{App, DatasetState, ModelState, Overlay, Screen};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
@@ -72,6 +73,7 @@ fn handle(app: &mut App, message: Message) -> Vec<Effect> {
         Message::Tick => talk::tick(app),
         Message::Dataset(result) => on_dataset(app, result),
         Message::Model(Ok(identity)) => {
+            app.replies.chosen = Chosen::Opened(identity.clone());
             app.model = ModelState::Ready(identity);
             Vec::new()
         }

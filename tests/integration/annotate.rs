@@ -1000,7 +1000,7 @@ fn every_reply_on_the_instance_screen_can_be_labelled_once_it_is_stored() {
     );
     desk.keys("1 q");
     assert!(
-        desk.screen().contains("Reply"),
+        desk.screen().contains("Stored reply of"),
         "back on the instance: {}",
         desk.screen()
     );

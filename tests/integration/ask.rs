@@ -349,7 +349,7 @@ fn a_stored_run_replays_without_a_server() {
     let file = place.store_file();
     let records = place.records("talk");
     let recorded = recording("talk", &records).unwrap();
-    assert_eq!(recorded.model, "openai:m");
+    assert_eq!(recorded.models, ["openai:m"]);
     assert_eq!(
         recorded.replies[0].result.as_ref().unwrap().text,
         records[0].raw

@@ -633,6 +633,104 @@ fn a_plan_asks_nothing_and_says_what_it_will_cost() {
     assert_eq!(plan["stages"][2]["guessed"], false);
 }
 
+/// A limit works on the first questions; what was made for others stays, whether they are named again or not.
+#[test]
+fn a_limit_takes_nothing_away() {
+    let server = Server::start_with(|_, request| says(&good(request)));
+    let place = Place::new();
+    place.generated();
+    let with = |more: &[&str]| {
+        let args = [&ALL[..], more].concat();
+        finish(place.build(&server, &args))
+    };
+    let (code, out, err) = with(&["--limit", "3"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(out["stages"][0]["made"], 3);
+    assert_eq!(
+        Dataset::open(&place.path("set")).unwrap().questions.len(),
+        3
+    );
+    let (code, _, err) = with(&["--limit", "6"]);
+    assert_eq!(code, Some(0), "{err}");
+    let before = files(&place.path("set"));
+    let asked = server.requests().len();
+    assert_eq!(asked, 6 * (1 + 2 * DOCUMENTS));
+    // Fewer than there are: the others stay, with and without naming the questions.
+    let (code, out, err) = with(&["--limit", "2"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(out["stages"][2]["questions"], 2);
+    let (code, out, err) = finish(place.build(
+        &server,
+        &["subqa", "--out", "set", "--limit", "2", "--json"],
+    ));
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(out["stages"][0]["questions"], 2);
+    assert_eq!(server.requests().len(), asked);
+    let after = files(&place.path("set"));
+    for name in [
+        "qa.jsonl",
+        "topics.json",
+        "signal_docs.json",
+        "subqa_pairs.json",
+        "counterfactual_docs.json",
+        "report.json",
+    ] {
+        assert_eq!(after[name], before[name], "{name}");
+    }
+    let (code, _, err) = finish(place.build(
+        &server,
+        &["subqa", "--out", "set", "--limit", "2", "--only", "q5"],
+    ));
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("no question has this id"), "{err}");
+}
+
+/// Where the model gives nothing usable, the last words account for every item, with the reasons.
+#[test]
+fn a_build_of_which_nothing_comes_says_what_was_asked_and_why_it_is_missing() {
+    let place = Place::new();
+    place.generated();
+    let server = Server::start_with(|_, request| {
+        let prompt = prompt(request);
+        match prompt.contains("\"topics\"") {
+            true => says(&good(request)),
+            false if prompt.contains("lies on arm0x") => {
+                Script::reply(&["I'm sorry, but I can't help with that."])
+            }
+            false => says(&json!({"sentence": "s", "answer": "the pancreas",
+                "question": "In which organ do mammals keep vitamin D?"})),
+        }
+    });
+    let mut args = ALL.to_vec();
+    args.retain(|arg| *arg != "--json");
+    args.extend(["--repairs", "0"]);
+    let output = place.build(&server, &args).output().unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    let items = QUESTIONS * DOCUMENTS;
+    for part in [
+        "asked for the topics of 20 questions: all kept".to_owned(),
+        "searched for 20 questions: 60 documents found, some for each".to_owned(),
+        format!("asked for {items} sub-questions: none kept, {items} dropped; {items} calls"),
+    ] {
+        assert!(out.contains(&part), "{part} in\n{out}");
+    }
+    for part in [
+        format!(
+            "nothing came of the stage subqa: asked for {items} sub-questions: none kept, {items} dropped"
+        ),
+        format!("Why: {} × ", items - DOCUMENTS),
+        format!("; {DOCUMENTS} × "),
+        "Not run, for want of it: counterfactual".to_owned(),
+        "another model".to_owned(),
+        "set/report.json".to_owned(),
+    ] {
+        assert!(err.contains(&part), "{part} in\n{err}");
+    }
+    assert!(!out.contains("counterfactual"), "{out}");
+}
+
 #[test]
 fn what_can_t_work_is_said_in_one_sentence() {
     let server = Server::start_with(|_, _| {

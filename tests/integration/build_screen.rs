@@ -67,11 +67,13 @@ fn clean(made: usize) -> StageReport {
 fn held(stages: [Option<StageReport>; 4]) -> Held {
     Held {
         begun: true,
+        documents: true,
         questions: vec!["q1".into(), "q2".into()],
         stages,
         indexes: vec!["pubmed-index".into()],
         topics: Some(4),
         per_topic: Some(2),
+        pages: None,
         repairs: Some(1),
         model_checks: Some(true),
     }
@@ -278,11 +280,12 @@ fn a_build_goes_on_with_what_it_was_begun_with() {
     let mut stage = opened((120, 40), ColorDepth::True, &begun);
     let (_, request) = started(&stage.keys("a"));
     assert_eq!(request.stages, [Stage::SubQuestions, Stage::Adversarial]);
+    let settings = request.settings;
     assert_eq!(
-        (request.topics, request.per_topic, request.repairs),
+        (settings.topics, settings.per_topic, settings.repairs),
         (4, 2, 1)
     );
-    assert!(request.model_checks && request.given.is_none() && !request.again);
+    assert!(settings.model_checks && request.given.is_none() && !request.scope.again);
     assert_eq!(request.indexes, ["pubmed-index"]);
     // One at a time.
     assert!(stage.keys("a").is_empty());
@@ -329,7 +332,8 @@ fn what_got_no_reply_is_asked_again_and_single_questions_are_made_anew() {
     stage.keys("tab");
     let (_, retry) = started(&stage.keys("r"));
     assert_eq!(retry.stages, [Stage::SubQuestions]);
-    assert_eq!((retry.only, retry.again), (vec!["q1".to_owned()], false));
+    let scope = retry.scope;
+    assert_eq!((scope.only, scope.again), (vec!["q1".to_owned()], false));
 
     let mut stage = opened((120, 40), ColorDepth::True, &through);
     stage.keys("tab g");
@@ -340,7 +344,8 @@ fn what_got_no_reply_is_asked_again_and_single_questions_are_made_anew() {
     );
     let (_, anew) = started(&stage.keys("j g"));
     assert_eq!(anew.stages, [Stage::SubQuestions]);
-    assert_eq!((anew.only, anew.again), (vec!["q1".to_owned()], true));
+    let scope = anew.scope;
+    assert_eq!((scope.only, scope.again), (vec!["q1".to_owned()], true));
 
     // Nothing without a reply, nothing to ask again.
     let fine = Ok(held([
@@ -550,4 +555,245 @@ fn a_stopped_build_goes_on_and_asks_nothing_twice() {
     // Only what was under way at the stop is asked again: at most as many as there are calls at a time.
     let more = server.requests().len() - asked;
     assert!(more <= 2 * QUESTIONS * DOCUMENTS + 8, "{more}");
+}
+
+/// Leads to a field of the form and types a text into it, by keys alone.
+fn fill(stage: &mut Explorer, held: &Result<Held, String>, field: Field, text: &str) {
+    let at = Field::ALL.iter().position(|one| *one == field).unwrap();
+    let mut keys = vec!["home"];
+    keys.extend(std::iter::repeat_n("j", at));
+    keys.push("enter");
+    stage.keys(&keys.join(" "));
+    if stage.app.build.form.typing {
+        for _ in 0..stage.app.build.form.text(field).text().chars().count() {
+            stage.keys("backspace");
+        }
+        stage.type_text(text);
+        let effects = stage.keys("enter");
+        settle(stage, effects, held);
+    }
+}
+
+/// What is typed into the form, and the flags that say the same.
+type Case<'a> = (&'a [(Field, &'a str)], &'a [&'a str]);
+
+/// What is typed into the form and what stands on the command line makes the same settings, questions and private
+/// addresses; and what the one refuses, the other does.
+#[test]
+fn the_form_and_the_command_make_the_same_settings() {
+    use crate::build::Place;
+    use crate::sse_server::{Script, Server};
+    use crate::sweep::finish;
+
+    let server = Server::start_with(|_, _| Script::default());
+    let place = Place::new();
+    place.write("qa.jsonl", "{\"question_id\":\"q\",\"question\":\"?\",\"options\":{\"A\":\"yes\",\"B\":\"no\"},\"answer\":\"A\"}\n");
+    let planned = |more: &[&str]| {
+        let mut args = vec!["all", "--questions", "qa.jsonl", "--out", "set"];
+        args.extend(["--searxng", "http://127.0.0.1:9", "--plan", "--json"]);
+        args.extend(more);
+        finish(place.build(&server, &args))
+    };
+    let new = Ok(Held::default());
+    let form = |fields: &[(Field, &str)]| {
+        let mut stage = opened((120, 40), ColorDepth::True, &new);
+        stage.app.build.form.stages = [true; 4];
+        fill(&mut stage, &new, Field::Web, "http://127.0.0.1:9");
+        for (field, text) in fields {
+            fill(&mut stage, &new, *field, text);
+        }
+        stage
+    };
+    let cases: [Case; 2] = [
+        (&[], &[]),
+        (
+            &[
+                (Field::Topics, "20"),
+                (Field::PerTopic, "100"),
+                (Field::Pages, "30"),
+                (Field::Repairs, "0"),
+                (Field::Checks, ""),
+                (Field::Concurrency, "256"),
+            ],
+            &[
+                "--topics",
+                "20",
+                "--per-topic",
+                "100",
+                "--pages",
+                "30",
+                "--repairs",
+                "0",
+                "--model-checks",
+                "--concurrency",
+                "256",
+            ],
+        ),
+    ];
+    for (fields, flags) in cases {
+        let (code, plan, err) = planned(flags);
+        assert_eq!(code, Some(0), "{err}");
+        let (_, request) = started(&form(fields).keys("a"));
+        let settings = serde_json::to_value(request.settings).unwrap();
+        assert_eq!(settings, plan["settings"]);
+        assert_eq!(settings.as_object().unwrap().len(), 7);
+    }
+    for (field, flag, text) in [
+        (Field::Topics, "--topics", "21"),
+        (Field::PerTopic, "--per-topic", "0"),
+        (Field::Pages, "--pages", "31"),
+        (Field::Repairs, "--repairs", "11"),
+        (Field::Concurrency, "--concurrency", "257"),
+        (Field::Limit, "--limit", "0"),
+        (Field::Private, "--allow-address", "intranet"),
+    ] {
+        let (code, _, err) = planned(&[flag, text]);
+        assert_eq!(code, Some(2), "{flag} {text}: {err}");
+        let mut stage = form(&[(field, text)]);
+        assert!(stage.keys("a").is_empty(), "{field:?} takes {text}");
+        let screen = stage.screen();
+        let name = field.words().0;
+        assert!(screen.contains(&format!("{name} ")), "{screen}");
+        assert!(screen.contains("expected"), "{screen}");
+    }
+    // The words are those of the command's help.
+    let (_, help, _) = finish(place.program(&["build", "all", "--help"]));
+    let help = help.as_str().unwrap().split_whitespace();
+    let help = help.collect::<Vec<_>>().join(" ");
+    for field in [
+        Field::Limit,
+        Field::Topics,
+        Field::PerTopic,
+        Field::Pages,
+        Field::Repairs,
+        Field::Checks,
+        Field::Concurrency,
+    ] {
+        assert!(help.contains(field.words().1), "{:?} in {help}", field);
+    }
+}
+
+/// What a build of the explorer may read: the form opens private addresses as the command does.
+#[test]
+fn the_form_names_questions_and_private_addresses() {
+    use medrgb::domain::build::Private;
+
+    let begun = Ok(held([Some(clean(8)), Some(clean(12)), None, None]));
+    let mut stage = opened((120, 40), ColorDepth::True, &begun);
+    fill(&mut stage, &begun, Field::Limit, "1");
+    fill(&mut stage, &begun, Field::Private, "10.0.0.7, ::1");
+    let (_, request) = started(&stage.keys("a"));
+    assert_eq!(request.scope.limit, Some(1));
+    let two = ["10.0.0.7", "::1"].map(|address| address.parse().unwrap());
+    assert_eq!(request.private, Private::These(two.to_vec()));
+    // Stepping goes through the usual values.
+    let mut stage = opened((80, 24), ColorDepth::True, &begun);
+    fill(&mut stage, &begun, Field::Private, "");
+    stage.keys("l");
+    assert_eq!(stage.app.build.form.text(Field::Private).text(), "none");
+    let effects = stage.keys("l");
+    settle(&mut stage, effects, &begun);
+    let screen = stage.screen();
+    assert!(
+        screen.contains("private pages all") && screen.contains("for an intranet"),
+        "{screen}"
+    );
+    assert_eq!(started(&stage.keys("a")).1.private, Private::Open);
+}
+
+/// What a stage has made and lost is on screen as soon as it is through, and a reason can be read to its end.
+#[test]
+fn a_stage_that_is_through_is_shown_while_the_next_one_runs() {
+    let begun = Ok(held([Some(clean(8)), Some(clean(12)), None, None]));
+    let mut stage = opened((80, 24), ColorDepth::True, &begun);
+    let (ticket, _) = started(&stage.keys("a"));
+    let send = |stage: &mut Explorer, event| stage.send(Message::Build { ticket, event });
+    send(&mut stage, progress(Stage::SubQuestions, 400));
+    let screen = stage.screen();
+    assert!(screen.contains("What a stage leaves out"), "{screen}");
+    let end = StageEnd {
+        stage: Stage::SubQuestions,
+        report: report(9),
+        tally: Tally::default(),
+    };
+    send(&mut stage, BuildEvent::Stage(Box::new(end)));
+    send(&mut stage, progress(Stage::Adversarial, 4));
+    let screen = stage.screen();
+    let row = screen.lines().find(|line| line.contains("✓ sub-questions"));
+    assert!(row.unwrap().contains("18"), "{screen}");
+    assert!(screen.contains("4 of 1200"), "{screen}");
+    stage.keys("j j j");
+    let screen = stage.screen();
+    // The list cuts it, below it stands whole, wrapped.
+    let words = screen.replace(['┃', '\n'], " ");
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    let end = "\"the pancreas\" does not stand in the document word for word";
+    assert!(words.contains(end), "{screen}");
+}
+
+/// Where nothing came of a stage, the screen says what was asked, why it is missing, and what helps.
+#[test]
+fn a_build_of_which_nothing_comes_says_what_helps() {
+    use medrgb::domain::build::closing::nothing_kept;
+
+    let begun = Ok(held([Some(clean(8)), Some(clean(12)), None, None]));
+    let mut stage = opened((80, 24), ColorDepth::True, &begun);
+    let (ticket, _) = started(&stage.keys("a"));
+    let mut lost = QuestionReport::default();
+    for document in 0..12 {
+        lost.drop(
+            &format!("zinc-{document}"),
+            "the reply holds no JSON object",
+        );
+    }
+    let report = StageReport {
+        questions: vec![("q1".into(), lost)],
+    };
+    let trouble = nothing_kept(Stage::SubQuestions, &report, &[Stage::Adversarial]);
+    let end = StageEnd {
+        stage: Stage::SubQuestions,
+        report: report.clone(),
+        tally: Tally::default(),
+    };
+    let event = BuildEvent::Stage(Box::new(end));
+    stage.send(Message::Build { ticket, event });
+    let event = BuildEvent::Finished(Ok(BuildEnd {
+        by_user: false,
+        trouble: Some(trouble),
+    }));
+    let effects = stage.send(Message::Build { ticket, event });
+    let after = Ok(held([Some(clean(8)), Some(clean(12)), Some(report), None]));
+    settle(&mut stage, effects, &after);
+    let screen = stage.screen();
+    let words = screen.replace(['│', '┃', '\n'], " ");
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "asked for 12 sub-questions: none kept, 12 dropped",
+        "12 × the reply holds no JSON object",
+        "Not run, for want of it: counterfactual",
+        "another model, other prompts or more repairs ask anew",
+        "tab leads to the plan",
+    ] {
+        assert!(words.contains(part), "{part} in\n{screen}");
+    }
+    assert!(!words.contains("goes on from there"), "{screen}");
+}
+
+/// A build that was stopped before any stage was through goes on with the documents that came with the questions.
+#[test]
+fn documents_that_came_with_the_questions_need_no_search_after_a_stop_either() {
+    let stopped = Ok(held([None, None, None, None]));
+    let mut stage = opened((120, 40), ColorDepth::True, &stopped);
+    let (_, request) = started(&stage.keys("a"));
+    assert_eq!(request.stages, [Stage::SubQuestions, Stage::Adversarial]);
+    // Without documents they are searched for first.
+    let mut bare = held([Some(clean(8)), None, None, None]);
+    bare.documents = false;
+    let bare = Ok(bare);
+    let mut stage = opened((120, 40), ColorDepth::True, &bare);
+    let (_, request) = started(&stage.keys("a"));
+    assert_eq!(
+        request.stages,
+        [Stage::Retrieve, Stage::SubQuestions, Stage::Adversarial]
+    );
 }

@@ -314,3 +314,120 @@ fn a_demo_neither_reads_nor_writes_where_one_was() {
     assert!(session.wait_for_end().success());
     assert_eq!(files(session.home_folder()), Vec::<PathBuf>::new());
 }
+
+/// The program on the review of the fixture, as a person decided about its first items; what it asks for is read at once.
+fn reviewing(before: Option<Place>, decided: usize) -> Stage {
+    use medrgb::domain::annotation::{Hand, Part};
+    use medrgb::domain::review::{Act, Change, Event, Verdict};
+
+    let folder = tempfile::tempdir().unwrap();
+    let reviews = medrgb::data::reviews::Reviews::open(&folder.path().join("r.sqlite")).unwrap();
+    let dataset = fixture();
+    let ana = Hand {
+        annotator: "ana".into(),
+        part: Part::Annotator,
+    };
+    let all = medrgb::engine::review::listing(&dataset, |_| None);
+    for (_, found) in all.iter().take(decided) {
+        let event = Event {
+            at: String::new(),
+            act: Act::on(&found.item, Change::Verdict(Some(Verdict::Accepted))),
+        };
+        reviews.add(&dataset.name, &ana, &event).unwrap();
+    }
+    let mut stage = Stage::new((120, 40), ColorDepth::True);
+    stage.app.comeback.on = true;
+    stage.app.annotate.annotator = "ana".into();
+    let fresh = before.is_none();
+    stage.send(Message::Session(Ok(before.map(Box::new))));
+    let mut effects = stage.send(Message::Dataset(Ok(dataset)));
+    if fresh {
+        effects.extend(stage.keys("E"));
+    }
+    for effect in effects {
+        if let Effect::OpenReview {
+            ticket,
+            dataset,
+            hand,
+        } = effect
+        {
+            let shelf = reviews.of_dataset(&dataset.name).unwrap();
+            let result = Ok(Box::new(medrgb::tui::app::review::ReviewParts {
+                listing: medrgb::engine::review::listing(&dataset, |_| None),
+                shelf,
+                choice: None,
+                dataset,
+            }));
+            stage.send(Message::Review {
+                ticket,
+                part: hand.part,
+                result,
+            });
+        }
+    }
+    stage
+}
+
+/// The text of the chosen item of the review.
+fn item(stage: &Stage) -> String {
+    let queue = stage.app.review.queue.as_ref().unwrap();
+    queue.item().unwrap().found.item.id.clone()
+}
+
+#[test]
+fn the_review_is_come_back_to_on_its_list_and_on_its_item() {
+    for (keys, screen) in [
+        ("j j j", Screen::Review),
+        ("j j enter d", Screen::ReviewItem),
+    ] {
+        let mut stage = reviewing(None, 2);
+        stage.keys(keys);
+        assert_eq!(stage.app.screen, screen);
+        let place = kept(&mut stage).unwrap();
+        let mut again = reviewing(Some(place.clone()), 2);
+        assert_eq!(again.app.screen, screen);
+        assert_eq!(item(&again), item(&stage));
+        assert_eq!(again.app.review.diff, stage.app.review.diff);
+        assert!(again.screen().contains("came back to the review"));
+        assert_eq!(kept(&mut again), None, "nothing has moved");
+        again.keys("q");
+        if screen == Screen::ReviewItem {
+            again.keys("q");
+        }
+        assert_eq!(again.app.screen, Screen::Browse);
+        // Stored before the queue has been read again, the place is the same.
+        let mut early = Stage::new((120, 40), ColorDepth::True);
+        early.app.comeback.on = true;
+        early.send(Message::Session(Ok(Some(Box::new(place.clone())))));
+        early.send(Message::Dataset(Ok(fixture())));
+        assert!(early.screen().contains("Reading what was decided"));
+        assert_eq!(kept(&mut early), None, "{place:?}");
+    }
+}
+
+#[test]
+fn of_a_review_whose_item_is_gone_the_first_undecided_is_chosen() {
+    let mut stage = reviewing(None, 0);
+    stage.keys("j j j j enter");
+    let mut place = kept(&mut stage).unwrap();
+    place.review.as_mut().unwrap().item = Some("0123456789abcdef".into());
+    let mut again = reviewing(Some(place.clone()), 3);
+    assert_eq!(again.app.screen, Screen::Review);
+    let queue = again.app.review.queue.as_ref().unwrap();
+    let (decided, undecided) = (&queue.items[2].found.item.id, &queue.items[3].found.item.id);
+    assert!(queue.book.verdict(decided).is_some() && queue.book.verdict(undecided).is_none());
+    assert_eq!(item(&again), *undecided);
+    let screen = again.screen();
+    assert!(screen.contains("no longer there"), "{screen}");
+    // Where another reviewer stood is no place for this one.
+    place.annotator = Some("ben".into());
+    let mut other = Stage::new((120, 40), ColorDepth::True);
+    other.app.comeback.on = true;
+    other.app.comeback.annotator_named = true;
+    other.app.annotate.annotator = "ana".into();
+    other.send(Message::Session(Ok(Some(Box::new(place)))));
+    other.send(Message::Dataset(Ok(fixture())));
+    assert_eq!(other.app.screen, Screen::Review);
+    let opening = other.app.review.opening.as_ref().unwrap();
+    assert_eq!(opening.2, medrgb::tui::app::review::StandAt::First);
+}

@@ -175,6 +175,7 @@ fn replaying(mut stage: Stage) -> Stage {
         detail: "embedded:small-model, recorded on 2026-11-30, replay of the run night".into(),
         caution: Some("demo model, not a serious score".into()),
         window: None,
+        replayed: vec!["embedded:small-model".into()],
     })));
     stage
 }

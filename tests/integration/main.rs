@@ -13,6 +13,7 @@ mod batch;
 mod build;
 mod build_screen;
 mod build_web;
+mod chosen_model;
 mod comeback;
 mod compare;
 mod compose;

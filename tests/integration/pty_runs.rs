@@ -27,7 +27,7 @@ fn reply_to(request: &Request) -> Script {
 }
 
 /// The program on the folders of a session.
-fn program(home: &Path, args: &[&str]) -> (Option<i32>, Value) {
+pub(crate) fn program(home: &Path, args: &[&str]) -> (Option<i32>, Value) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_medrgb"));
     command.args(args).env("HOME", home);
     for (name, folder) in [

@@ -7,8 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use medrgb::data::annotations::{Annotations, FILE_NAME as ANNOTATIONS, reply_id};
+use medrgb::data::dataset::Dataset;
+use medrgb::data::reviews::{FILE_NAME as REVIEWS, Reviews};
 use medrgb::data::store::{FILE_NAME, ReplyRecord, Store};
 use medrgb::domain::annotation::{Act, Change, Event, Hand, Part};
+use medrgb::domain::review::{self, Change as Decided, Verdict};
+use medrgb::engine::review::listing;
 use serde_json::{Value, json};
 
 use crate::sse_server::{Script, Server};
@@ -43,7 +47,27 @@ fn filled() -> Place {
         },
     };
     annotations.add("night", &hand, &event(act)).unwrap();
+    reviewed(&data);
     place
+}
+
+/// Two people decide about an item of the sample.
+fn reviewed(data: &Path) {
+    let sample = Dataset::sample().unwrap();
+    let reviews = Reviews::open(&data.join(REVIEWS)).unwrap();
+    let (_, found) = listing(&sample, |_| None).remove(0);
+    for annotator in ["ana", "ben"] {
+        let hand = Hand {
+            annotator: annotator.into(),
+            part: Part::Annotator,
+        };
+        let accepted = Decided::Verdict(Some(Verdict::Accepted));
+        let event = review::Event {
+            at: String::new(),
+            act: review::Act::on(&found.item, accepted),
+        };
+        reviews.add(&sample.name, &hand, &event).unwrap();
+    }
 }
 
 fn event(act: Act) -> Event {
@@ -158,6 +182,16 @@ fn reads_everything(place: &Place, what: &str) {
     let annotated = run(&["annotate", "list", "--json"]);
     assert_eq!(annotated["runs"].as_array().unwrap().len(), 1, "{what}");
     run(&["annotate", "export", "--out", &to("notes.jsonl")]);
+    let decided = run(&["build", "review", "list", "--json"]);
+    let reviewers = decided["datasets"][0]["reviewers"].as_array();
+    assert_eq!(reviewers.map(Vec::len), Some(2), "{what}: {decided}");
+    let file = to("decisions.jsonl");
+    run(&["build", "review", "export", "--out", &file]);
+    let lines = std::fs::read_to_string(&file).unwrap().lines().count();
+    assert_eq!(lines, 2, "{what}");
+    let agreed = run(&["build", "review", "agreement", "--json"]);
+    assert_eq!(agreed["agreement"][0]["items"], 1, "{what}: {agreed}");
+    run(&["build", "review", "apply", "--out", &to("applied")]);
     // What would write says so in one sentence.
     let (code, _, err) = finish(as_reader(place, &["runs", "rm", "night", "--yes"]).unwrap());
     assert_eq!(code, Some(1), "{what}: {err}");
@@ -228,6 +262,8 @@ fn reading_leaves_no_trace_where_it_could_write() {
         &["report", "--run", "night"],
         &["compare", "night", "day"],
         &["annotate", "list"],
+        &["build", "review", "list"],
+        &["build", "review", "agreement"],
     ] {
         let (code, _, err) = finish(place.program(args));
         assert_eq!(code, Some(0), "{err}");

@@ -477,6 +477,56 @@ fn a_second_reviewer_does_not_see_the_first_and_differences_are_decided() {
     assert!(!gives_away(&desk.screen()), "{}", desk.screen());
 }
 
+/// On a laptop's terminal the change of an edit and the answer of a sub-question are in sight, however long the text.
+#[test]
+fn what_an_item_is_about_is_in_sight() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("long");
+    std::fs::create_dir(&folder).unwrap();
+    let filler =
+        "Much more is known about the stores of the body and how they are kept. ".repeat(12);
+    let text = format!("{filler}Iron is kept in the liver of adults. {filler}");
+    let question = json!({"question_id": "q", "question": "Where?", "options": {"A": "liver", "B": "heart"}, "answer": "A"});
+    std::fs::write(folder.join("qa.jsonl"), format!("{question}\n")).unwrap();
+    for (name, value) in [
+        (
+            "signal_docs.json",
+            json!({"id": "d", "title": "Stores", "content": text}),
+        ),
+        (
+            "subqa_pairs.json",
+            json!({"doc_id": "d", "question": "Which organ of adults keeps iron?", "answer": "the liver"}),
+        ),
+        (
+            "counterfactual_docs.json",
+            json!({"original_id": "d", "new_answer": "the spleen", "edited_document": text.replace("the liver", "the spleen")}),
+        ),
+    ] {
+        std::fs::write(folder.join(name), json!({"q": [value]}).to_string()).unwrap();
+    }
+    let dataset = Arc::new(Dataset::open(&folder).unwrap());
+    let mut desk = Desk::with((80, 24), ColorDepth::None, dataset);
+    let document = |desk: &mut Desk| -> String {
+        let screen = desk.screen();
+        let lines = screen
+            .lines()
+            .map(|line| line.chars().take(43).collect::<String>());
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    desk.keys("E enter");
+    let shown = document(&mut desk);
+    assert!(shown.contains("»the liver«"), "{shown}");
+    desk.keys(".");
+    let shown = document(&mut desk);
+    assert!(shown.contains("spleen"), "{shown}");
+    desk.keys("d");
+    let shown = document(&mut desk);
+    assert!(
+        shown.contains("spleen") || shown.contains("liver"),
+        "{shown}"
+    );
+}
+
 #[test]
 fn what_is_not_saved_is_said_and_not_shown() {
     let mut desk = Desk::new((120, 40), ColorDepth::True);
@@ -915,17 +965,26 @@ fn twenty_decisions_survive_a_kill_and_the_work_goes_on() {
     session.wait_for("item 20 of 640");
     session.wait_for("19 decided");
     session.wait_without("saving");
+    // A moment later it is on disk where one is, too.
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("sample-data");
+    let twentieth = items(&Dataset::open(&sample).unwrap())[19].id.clone();
+    let places = session.home_folder().join("state/medrgb/sessions");
+    crate::process::wait_until(std::time::Duration::from_secs(60), || {
+        let entries = std::fs::read_dir(&places).into_iter().flatten();
+        let mut texts =
+            entries.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok());
+        texts.any(|text| text.contains(&twentieth))
+    });
     let home = session.kill();
 
     let mut session = Session::start_with(home, "xterm-256color", size, &arguments, &variables);
-    session.wait_for("32 questions");
-    session.press("E");
-    session.wait_for("19 of 640 decided");
-    session.press("U");
-    session.wait_for("20 of 640 decided");
-    // The undecided stood first when it was opened: behind the one that was redone is the twenty-first of before.
-    session.press("\r");
+    session.wait_for("came back to the review");
+    // The undecided stood first when it was opened: behind the one that is redone is the twenty-first of before.
     session.wait_for("item 1 of 640");
+    session.wait_for("19 decided");
+    session.press("U");
+    session.wait_for("± edited");
+    session.wait_for("20 decided");
     session.press("\r");
     session.wait_for("item 2 of 640");
     session.press("q");

@@ -58,6 +58,7 @@ impl Stage {
             detail: "demo.gguf".into(),
             caution: Some("demo model, not a serious score".into()),
             window: Some(4096),
+            replayed: Vec::new(),
         })));
         stage
     }

@@ -1,6 +1,6 @@
 //! `medrgb annotate import`.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -8,15 +8,13 @@ use serde_json::json;
 use crate::cli::Failure;
 use crate::cli::common::{Environment, note, say, say_json};
 use crate::cli::rows::read_rows;
-use crate::data::annotations::{Annotations, Shelf, beside, read_row};
-use crate::data::store::{Store, Which};
-use crate::domain::annotation::{Act, Annotation, Change, Event, Hand};
+use crate::cli::taking::{self, Standing, Tally};
+use crate::data::annotations::{Annotations, beside, read_row};
+use crate::data::store::{Store, StoreError, Which};
+use crate::domain::annotation::{Act, Annotation, Book, Change, Event, Hand};
 use crate::domain::run;
-use crate::domain::text::{clean, count, short};
+use crate::domain::text::{count, short};
 use crate::engine::models::store_file;
-
-/// Problems that are written out.
-const PROBLEMS_SHOWN: usize = 5;
 
 /// Arguments of `medrgb annotate import`.
 #[derive(Debug, clap::Args)]
@@ -42,13 +40,44 @@ struct Incoming {
     annotation: Annotation,
 }
 
-#[derive(Default)]
-struct Tally {
-    imported: usize,
-    held: usize,
-    kept: usize,
-    orphans: usize,
-    problems: Vec<String>,
+impl taking::Incoming for Incoming {
+    type Journal = Annotations;
+    type Book = Book;
+
+    fn subject(&self) -> &str {
+        &self.run
+    }
+
+    fn hand(&self) -> &Hand {
+        &self.hand
+    }
+
+    fn books(annotations: &Annotations, run: &str) -> Result<BTreeMap<Hand, Book>, StoreError> {
+        Ok(annotations.of_run(run)?.books)
+    }
+
+    fn standing(&self, book: &Book) -> Standing {
+        match book.get(&self.reply) {
+            Some(held) if *held == self.annotation => Standing::Held,
+            Some(held) if !held.is_blank() => Standing::Differs,
+            _ => Standing::New,
+        }
+    }
+
+    fn put(&self, annotations: &Annotations, book: &mut Book) -> Result<(), StoreError> {
+        let event = Event {
+            at: String::new(),
+            taxonomy: self.annotation.taxonomy.clone(),
+            act: Act::Change {
+                reply: self.reply.clone(),
+                question_id: self.annotation.question_id.clone(),
+                change: Change::Put(Box::new(self.annotation.clone())),
+            },
+        };
+        annotations.add(&self.run, &self.hand, &event)?;
+        book.apply(&event);
+        Ok(())
+    }
 }
 
 pub(super) fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
@@ -69,41 +98,23 @@ pub(super) fn run(args: Args, environment: &Environment) -> Result<(), Failure> 
     }
     let store_file = store_file(&environment.paths);
     let annotations = Annotations::open(&beside(&store_file)).map_err(Failure::failed)?;
-    take_in(&annotations, &incoming, args.replace, &mut tally)?;
-    tally.orphans = orphans(&store_file, &incoming)?;
-    for problem in tally.problems.iter().take(PROBLEMS_SHOWN) {
-        note(&format!("note: {}", clean(problem)));
-    }
-    if tally.orphans > 0 {
+    tally.take_in(&annotations, &incoming, args.replace)?;
+    let orphans = orphans(&store_file, &incoming)?;
+    tally.note_problems();
+    if orphans > 0 {
         note(&format!(
             "note: the store holds no reply for {}; import its run too (`medrgb runs import`)",
-            count(tally.orphans, "annotation")
+            count(orphans, "annotation")
         ));
     }
-    if tally.kept > 0 {
-        note(&format!(
-            "note: {} differ from what the same person says here, which was kept; --replace takes the file's",
-            count(tally.kept, "annotation")
-        ));
-    }
-    let Tally {
-        imported,
-        held,
-        kept,
-        orphans,
-        problems,
-    } = tally;
+    tally.note_kept("annotation", "says");
     if args.json {
         return say_json(&json!({
-            "imported": imported, "already_there": held, "kept": kept,
-            "without_reply": orphans, "unreadable": problems.len(),
+            "imported": tally.imported, "already_there": tally.held, "kept": tally.kept,
+            "without_reply": orphans, "unreadable": tally.problems.len(),
         }));
     }
-    say(&format!(
-        "{} imported, {held} already there, {kept} kept as they are here, {} can't be read",
-        count(imported, "annotation"),
-        problems.len()
-    ))
+    say(&tally.sentence("annotation"))
 }
 
 fn incoming(line: &str, run: Option<&str>) -> Result<Incoming, String> {
@@ -123,46 +134,6 @@ fn incoming(line: &str, run: Option<&str>) -> Result<Incoming, String> {
         hand,
         annotation,
     })
-}
-
-fn take_in(
-    annotations: &Annotations,
-    incoming: &[Incoming],
-    replace: bool,
-    tally: &mut Tally,
-) -> Result<(), Failure> {
-    let mut shelves: HashMap<&str, Shelf> = HashMap::new();
-    for row in incoming {
-        if !shelves.contains_key(row.run.as_str()) {
-            let shelf = annotations.of_run(&row.run).map_err(Failure::failed)?;
-            shelves.insert(&row.run, shelf);
-        }
-        let Some(shelf) = shelves.get_mut(row.run.as_str()) else {
-            continue;
-        };
-        let book = shelf.books.entry(row.hand.clone()).or_default();
-        match book.get(&row.reply) {
-            Some(held) if *held == row.annotation => tally.held += 1,
-            Some(held) if !held.is_blank() && !replace => tally.kept += 1,
-            _ => {
-                let event = Event {
-                    at: String::new(),
-                    taxonomy: row.annotation.taxonomy.clone(),
-                    act: Act::Change {
-                        reply: row.reply.clone(),
-                        question_id: row.annotation.question_id.clone(),
-                        change: Change::Put(Box::new(row.annotation.clone())),
-                    },
-                };
-                annotations
-                    .add(&row.run, &row.hand, &event)
-                    .map_err(Failure::failed)?;
-                book.apply(&event);
-                tally.imported += 1;
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Annotations whose reply the store does not hold.

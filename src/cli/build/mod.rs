@@ -16,16 +16,19 @@ use crate::cli::condition::open_dataset;
 use crate::cli::encoder::Backend;
 use crate::cli::progress::Line;
 use crate::cli::search::{RetrieverKind, open_index};
-use crate::data::built::{BuiltFolder, PAGES};
+use crate::data::built::{BuiltFolder, PAGES, REPORT};
 use crate::data::dataset::{Dataset, SIGNAL};
 use crate::data::predictions::{PredictionError, read_questions, split_set};
-use crate::domain::build::Stage;
+use crate::domain::build::settings::{
+    CALL_TIMEOUT, CONCURRENCY, LIMIT, MODEL_CHECKS, PAGES as WEB_PAGES, PER_TOPIC, REPAIRS, TOPICS,
+};
+use crate::domain::build::{Private, Scope, Settings, Stage, closing};
 use crate::domain::question::Question;
-use crate::domain::text::{clean, count, short};
-use crate::engine::build::web::{Engine, Private, Web, WebSettings};
+use crate::domain::text::{clean, count};
+use crate::engine::build::web::{Engine, Web, WebSettings};
 use crate::engine::build::{
-    Build, BuildError, Done, IndexSource, Parts, Progress, Settings, asks_model, folder_of, plan,
-    prepare, run as run_stage, validate,
+    Build, BuildError, Done, IndexSource, Parts, Progress, asks_model, folder_of, plan, prepare,
+    run as run_stage, validate,
 };
 
 mod review;
@@ -90,8 +93,7 @@ struct StageArgs {
     #[arg(long, short = 'o', value_name = "DIR")]
     out: PathBuf,
 
-    /// Only the first so many questions, in file order
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help = LIMIT)]
     limit: Option<u32>,
 
     /// Work on these questions only; those of DIR that are not named stay as they are
@@ -106,25 +108,21 @@ struct StageArgs {
     #[command(flatten)]
     chat: ModelArgs,
 
-    /// The most calls at a time, 1 to 256 (embedded models: always 1)
-    #[arg(long, short = 'c', value_name = "C", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, short = 'c', value_name = "C", default_value_t = CONCURRENCY.usual, value_parser = clap::value_parser!(u16).range(CONCURRENCY.range()), help = CONCURRENCY.about)]
     concurrency: u16,
 
     /// The longest time of a call, in seconds
-    #[arg(long, value_name = "S", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "S", default_value_t = CALL_TIMEOUT, value_parser = clap::value_parser!(u32).range(1..))]
     call_timeout: u32,
 
-    /// How often an item that breaks a rule is asked for again, 0 to 10
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=10))]
-    repairs: u8,
+    #[arg(long, value_name = "N", default_value_t = REPAIRS.usual, value_parser = clap::value_parser!(u16).range(REPAIRS.range()), help = REPAIRS.about)]
+    repairs: u16,
 
-    /// Have the model check too whether sub-questions stand alone and planted answers contradict
-    #[arg(long)]
+    #[arg(long, help = MODEL_CHECKS)]
     model_checks: bool,
 
-    /// Search topics per question, 1 to 20
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=20))]
-    topics: u8,
+    #[arg(long, value_name = "N", default_value_t = TOPICS.usual, value_parser = clap::value_parser!(u16).range(TOPICS.range()), help = TOPICS.about)]
+    topics: u16,
 
     /// Where documents come from.
     #[command(flatten)]
@@ -150,9 +148,8 @@ struct SourceArgs {
     #[arg(long, value_enum)]
     retriever: Option<RetrieverKind>,
 
-    /// Documents of the index per topic, 1 to 100
-    #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=100))]
-    per_topic: u8,
+    #[arg(long, value_name = "K", default_value_t = PER_TOPIC.usual, value_parser = clap::value_parser!(u16).range(PER_TOPIC.range()), help = PER_TOPIC.about)]
+    per_topic: u16,
 
     /// The index's encoder: a name or a folder
     #[arg(long, value_name = "NAME|FOLDER")]
@@ -170,9 +167,8 @@ struct SourceArgs {
     #[arg(long)]
     google: bool,
 
-    /// Web pages per question that become documents, 1 to 30
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=30))]
-    pages: u8,
+    #[arg(long, value_name = "N", default_value_t = WEB_PAGES.usual, value_parser = clap::value_parser!(u16).range(WEB_PAGES.range()), help = WEB_PAGES.about)]
+    pages: u16,
 
     /// The most bytes of a web page
     #[arg(long, value_name = "BYTES", default_value_t = 2 << 20, value_parser = clap::value_parser!(u32).range(1..=64 << 20))]
@@ -252,17 +248,18 @@ fn stages(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Resu
     let through = done.last().map(|one| one.stage) == Some(Stage::Adversarial);
     let checked = match through {
         true => build
+            .parts
             .folder
             .dataset()
             .map_err(Failure::failed)?
             .map(|set| validate(&set)),
         false => None,
     };
-    let out = build.folder.path().display();
+    let out = build.parts.folder.path().display();
     match args.json {
-        true => {
-            say_json(&json!({"out": build.folder.path(), "stages": report, "validate": checked}))?
-        }
+        true => say_json(
+            &json!({"out": build.parts.folder.path(), "stages": report, "validate": checked}),
+        )?,
         false => {
             done.iter()
                 .try_for_each(|one| write_out(&show::stage(one)))?;
@@ -271,13 +268,13 @@ fn stages(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Resu
             }
         }
     }
-    verdict(&done, &out.to_string())
+    verdict(&done, stages, &out.to_string())
 }
 
-/// Done where something was made and no item is still to be asked for.
-fn verdict(done: &[Done], out: &str) -> Result<(), Failure> {
+/// The closing words. Done where every stage kept something; items may still be to be asked for.
+fn verdict(done: &[Done], stages: &[Stage], out: &str) -> Result<(), Failure> {
     for one in done {
-        let (made, failed) = (one.report.made(), one.report.failed());
+        let failed = one.report.failed();
         if failed > 0 {
             note(&format!(
                 "{}: no reply for {}; the same command asks again",
@@ -285,21 +282,24 @@ fn verdict(done: &[Done], out: &str) -> Result<(), Failure> {
                 count(failed, "item")
             ));
         }
-        if made == 0 {
-            let mut losses = one.report.losses(|report| &report.failed);
-            let first = losses
-                .next()
-                .or_else(|| one.report.losses(|report| &report.dropped).next());
-            let why = first.map_or(String::new(), |(id, loss)| {
-                format!("; the first: question {}: {}", short(id), loss.reason)
-            });
-            return Err(Failure::Failed(format!(
-                "the stage {} made nothing{why}",
-                one.stage.name()
-            )));
-        }
     }
-    note(&format!("written to {out}"));
+    let last = done.last().filter(|one| one.report.made() == 0);
+    if let Some(Done { stage, report, .. }) = last {
+        let said = closing::nothing_kept(*stage, report, stages.get(done.len()..).unwrap_or(&[]));
+        let remedy = closing::remedy(*stage, report);
+        return Err(Failure::Failed(format!(
+            "{said}. {remedy}. {out}/{REPORT} has every item and its reason"
+        )));
+    }
+    let dropped: usize = done.iter().map(|one| one.report.dropped()).sum();
+    let missing = match dropped {
+        0 => String::new(),
+        _ => format!(
+            "; {} dropped, {REPORT} there says why for each",
+            count(dropped, "item")
+        ),
+    };
+    note(&format!("written to {out}{missing}"));
     Ok(())
 }
 
@@ -329,7 +329,7 @@ fn run_all(build: &Build, stages: &[Stage]) -> Result<Vec<Done>, Failure> {
 }
 
 fn say_model(build: &Build) {
-    if let Some(model) = &build.model
+    if let Some(model) = &build.parts.model
         && let Some(caution) = &model.identity().caution
     {
         note(&format!(
@@ -362,8 +362,6 @@ fn ready(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Resul
     let parts = Parts {
         folder,
         questions,
-        only: args.only.clone(),
-        again: args.again,
         given: given.map(Arc::new),
         templates,
         settings: settings(args),
@@ -371,9 +369,13 @@ fn ready(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Resul
         model,
         index,
         web,
-        look: args.plan,
     };
-    prepare(parts, stages).map_err(failure)
+    let scope = Scope {
+        only: args.only.clone(),
+        limit: args.limit.map(|limit| limit as usize),
+        again: args.again,
+    };
+    prepare(parts, stages, &scope, args.plan).map_err(failure)
 }
 
 fn settings(args: &StageArgs) -> Settings {
@@ -401,7 +403,7 @@ fn questions(
                 folder.path().display()
             ))
         })?;
-        return Ok((limited(args, questions), None));
+        return Ok((questions, None));
     };
     let (file, set) = split_set(named);
     let questions = read_questions(&file, set.as_deref()).map_err(|error| match error {
@@ -413,13 +415,7 @@ fn questions(
         true => Some(Dataset::open(&file).map_err(Failure::failed)?),
         false => None,
     };
-    Ok((limited(args, questions), given))
-}
-
-fn limited(args: &StageArgs, mut questions: Vec<Question>) -> Vec<Question> {
-    let limit = args.limit.map_or(usize::MAX, |limit| limit as usize);
-    questions.truncate(limit);
-    questions
+    Ok((questions, given))
 }
 
 fn index(args: &StageArgs, environment: &Environment) -> Result<Option<IndexSource>, Failure> {

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::config::ModelConfig;
-use crate::domain::build::{IssueKind, Level, Loss, Predicted, StagePlan};
+use crate::domain::build::{IssueKind, Level, Loss, Predicted, StagePlan, by_reason, closing};
 use crate::domain::text::{clean, count, one_line, shortened};
 use crate::engine::build::{Build, Done, Validation};
 
-/// Losses and issues that the text form shows of each kind.
+/// Reasons and issues that the text form shows of each kind.
 const SHOWN: usize = 5;
 /// The most characters of a reason.
 const LONGEST_REASON: usize = 220;
@@ -23,11 +23,12 @@ fn prices(price: Option<&ModelConfig>) -> (Option<f64>, Option<f64>) {
 pub(super) fn plan_json(build: &Build, plans: &[StagePlan], price: Option<&ModelConfig>) -> Value {
     let all = Predicted::of(plans);
     json!({
-        "out": build.folder.path(),
-        "questions": build.questions.len(),
+        "out": build.parts.folder.path(),
+        "questions": build.parts.questions.len(),
         "worked_on": build.work.len(),
-        "model": build.model.as_ref().map(|model| model.identity().name.clone()),
+        "model": build.parts.model.as_ref().map(|model| model.identity().name.clone()),
         "stages": plans,
+        "settings": build.parts.settings,
         "calls": all.calls,
         "prompt_tokens": all.prompt_tokens,
         "reply_tokens": all.reply_tokens,
@@ -39,15 +40,16 @@ pub(super) fn plan_json(build: &Build, plans: &[StagePlan], price: Option<&Model
 /// The plan for reading.
 pub(super) fn plan(build: &Build, plans: &[StagePlan], price: Option<&ModelConfig>) -> String {
     let model = build
+        .parts
         .model
         .as_ref()
         .map(|model| model.identity().name.clone());
     let mut out = format!(
         "{} of {}, model {}, into {}\n\n{:<15} {:>8} {:>9} {:>8} {:>8} {:>12} {:>12}\n",
         count(build.work.len(), "question"),
-        build.questions.len(),
+        build.parts.questions.len(),
         model.as_deref().unwrap_or("none"),
-        build.folder.path().display(),
+        build.parts.folder.path().display(),
         "stage",
         "items",
         "answered",
@@ -118,47 +120,56 @@ pub(super) fn stage_json(done: &Done) -> Value {
     })
 }
 
-/// A stage for reading.
+/// A stage for reading: what was asked for, what became of it, and what was lost for which reasons.
 pub(super) fn stage(done: &Done) -> String {
     let report = &done.report;
     let mut out = format!(
-        "{:<15} {} made ({} repaired), {} dropped, {} without a reply, {} with a flaw; {}, {} from the ledger\n",
+        "{:<15} {}; {}, {} from the ledger\n",
         done.stage.name(),
-        report.made(),
-        report.repaired(),
-        report.dropped(),
-        report.failed(),
-        report.flawed(),
+        closing::outcome(done.stage, report),
         count(done.tally.asked, "call"),
         done.tally.reused,
     );
     write_losses(&mut out, "dropped", report.losses(|one| &one.dropped));
     write_losses(&mut out, "no reply", report.losses(|one| &one.failed));
-    write_losses(&mut out, "flaw", report.losses(|one| &one.flawed));
-    write_losses(&mut out, "skipped", report.losses(|one| &one.skipped));
+    write_losses(
+        &mut out,
+        "kept with a flaw",
+        report.losses(|one| &one.flawed),
+    );
+    write_losses(&mut out, "page not read", report.losses(|one| &one.skipped));
     out
 }
 
+/// Losses of one kind, one line for each reason, with the first item that was lost for it.
 fn write_losses<'a>(
     out: &mut String,
     what: &str,
     losses: impl Iterator<Item = (&'a str, &'a Loss)>,
 ) {
-    let mut more = 0;
-    for (at, (id, loss)) in losses.enumerate() {
-        if at >= SHOWN {
-            more += 1;
+    let groups = by_reason(losses);
+    for (_, losses) in groups.iter().take(SHOWN) {
+        let Some((id, loss)) = losses.first() else {
             continue;
-        }
+        };
         let item = match loss.item.is_empty() {
             true => String::new(),
             false => format!(", {}", loss.item),
         };
-        let text = one_line(&format!("{what}: question {id}{item}: {}", loss.reason));
-        let _ = writeln!(out, "    {}", shortened(&text, LONGEST_REASON));
+        let such = match losses.len() {
+            1 => "",
+            _ => "such as ",
+        };
+        let text = format!(
+            "{} {what}: {such}question {id}{item}: {}",
+            losses.len(),
+            loss.reason
+        );
+        let _ = writeln!(out, "    {}", shortened(&one_line(&text), LONGEST_REASON));
     }
+    let more: usize = groups.iter().skip(SHOWN).map(|(_, all)| all.len()).sum();
     if more > 0 {
-        let _ = writeln!(out, "    {what}: {more} more, see report.json");
+        let _ = writeln!(out, "    {more} {what} for other reasons, see report.json");
     }
 }
 

@@ -250,14 +250,6 @@ fn unknown(question: &Question) -> (Condition, Context) {
     (condition, context)
 }
 
-/// Now, in milliseconds: RFC 3339.
-pub(super) fn now() -> String {
-    let now = jiff::Timestamp::now();
-    now.round(jiff::Unit::Millisecond)
-        .unwrap_or(now)
-        .to_string()
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::data::clock::now;
 use crate::data::dataset::Dataset;
 use crate::data::import::entry::Entry;
 use crate::data::import::folder::{FolderWriter, Output, Written};
 use crate::data::import::mapping::Mapping;
-use crate::data::import::replies::{GivenReply, Run, now, record};
+use crate::data::import::replies::{GivenReply, Run, record};
 use crate::data::import::{
     ImportError, Kind, PROBLEMS_LISTED, Progress, Report, Request, RunReport, SetReport, kinds,
     stem,

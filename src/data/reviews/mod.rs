@@ -58,6 +58,14 @@ impl Reviews {
         Journal::open(path, &KIND).map(Reviews)
     }
 
+    /// Opens a file that is there, only to read it, as [`crate::data::store::Store::open_for_reading`] does.
+    ///
+    /// # Errors
+    /// [`StoreError`] with the file and what to do.
+    pub fn open_for_reading(path: &Path) -> Result<Reviews, StoreError> {
+        Journal::open_for_reading(path, &KIND).map(Reviews)
+    }
+
     /// Writes an act durably, with the time of now unless it has one, and gives that time.
     ///
     /// # Errors

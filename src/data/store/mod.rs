@@ -246,6 +246,27 @@ impl Store {
         )
     }
 
+    /// Of the replies to a question in its composed contexts, the newest of every model, condition and outcome, newest
+    /// first, at most `limit`: what a screen shows of them, however often one model was asked after another.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database can't be read.
+    pub fn newest_replies(
+        &self,
+        dataset_fingerprint: &str,
+        question_id: &str,
+        limit: usize,
+    ) -> Result<Vec<ReplyRecord>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.select(
+            "WHERE replies.id IN (
+                SELECT max(id) FROM replies WHERE dataset_fingerprint = ?1 AND question_id = ?2 AND NOT changed
+                GROUP BY model_name, condition, outcome)
+                ORDER BY replies.id DESC LIMIT ?3",
+            params![dataset_fingerprint, question_id, limit],
+        )
+    }
+
     /// All records of a run in the order in which they were stored; none for an unknown run.
     ///
     /// # Errors

@@ -604,3 +604,32 @@ fn a_store_that_lost_its_version_is_refused_in_one_sentence() {
         assert_eq!(said.lines().count(), 1);
     }
 }
+
+#[test]
+fn the_newest_reply_of_each_model_is_found_behind_many_of_another() {
+    let dir = folder();
+    let store = Store::open(&dir.path().join("runs.sqlite")).unwrap();
+    let of = |model: &str, p: f64| {
+        let mut record = record("night", "q1");
+        record.model_name = model.into();
+        record.condition.p = p;
+        record
+    };
+    let first = store.insert(&of("small", 60.0)).unwrap();
+    for _ in 0..60 {
+        store.insert(&of("large", 60.0)).unwrap();
+    }
+    let last = store.insert(&of("large", 60.0)).unwrap();
+    let elsewhere = store.insert(&of("large", 80.0)).unwrap();
+    let mut failed = of("large", 60.0);
+    (failed.parsed, failed.failure) = (None, json!({"kind": "network", "message": "x"}));
+    let failed = store.insert(&failed).unwrap();
+    store.insert(&record("night", "q2")).unwrap();
+    let ids = |limit| -> Vec<i64> {
+        let found = store.newest_replies("f1", "q1", limit).unwrap();
+        found.iter().map(|record| record.id).collect()
+    };
+    assert_eq!(ids(50), [failed, elsewhere, last, first]);
+    assert_eq!(ids(2), [failed, elsewhere]);
+    assert!(store.newest_replies("other", "q1", 50).unwrap().is_empty());
+}

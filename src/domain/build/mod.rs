@@ -5,11 +5,13 @@
 mod alike;
 mod alone;
 mod checks;
+pub mod closing;
 mod edit;
 mod markers;
 mod near;
 mod read;
 mod report;
+pub mod settings;
 mod stage;
 
 use serde::{Deserialize, Serialize};
@@ -25,6 +27,7 @@ pub use read::{
     read_topics, read_verdict,
 };
 pub use report::{Loss, QuestionReport, Reason, StageReport, by_reason};
+pub use settings::{Private, Scope, Settings};
 pub use stage::{Held, Predicted, Stage, StagePlan, Tally};
 
 /// How bad an issue is.

@@ -109,6 +109,16 @@ impl StageReport {
         self.sum(|report| report.skipped.len())
     }
 
+    /// Takes in newer reports: those of other questions stay.
+    pub fn take_in(&mut self, newer: &StageReport) {
+        for (id, report) in &newer.questions {
+            match self.questions.iter_mut().find(|(known, _)| known == id) {
+                Some((_, own)) => own.clone_from(report),
+                None => self.questions.push((id.clone(), report.clone())),
+            }
+        }
+    }
+
     /// Every loss of a kind with its question.
     pub fn losses(
         &self,

@@ -124,6 +124,8 @@ impl Predicted {
 pub struct Held {
     /// Whether a build has begun there; else the folder is new, or is not there.
     pub begun: bool,
+    /// Whether it holds documents: found by a stage, or copied from where the questions come from.
+    pub documents: bool,
     /// Ids of its questions, in order.
     pub questions: Vec<String>,
     /// What became of the items of each stage; `None` where it has not been through.
@@ -134,6 +136,8 @@ pub struct Held {
     pub topics: Option<usize>,
     /// Documents per topic.
     pub per_topic: Option<usize>,
+    /// Web pages per question.
+    pub pages: Option<usize>,
     /// How often an item was asked for again.
     pub repairs: Option<u32>,
     /// Whether a model checked too.

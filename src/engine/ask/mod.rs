@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::Instant;
@@ -18,7 +17,7 @@ use crate::engine::job::JobId;
 use crate::model::{ChatModel, ChatRequest, Delta, FailureKind, ModelError, Reply, Sampling};
 
 pub use record::{ending_of, identity_of, result_of};
-pub(super) use record::{keep, now, record, request_key, to_value};
+pub(super) use record::{keep, record, request_key, to_value};
 
 mod merge;
 mod record;
@@ -115,7 +114,7 @@ pub async fn ask(
     let chat = request.chat();
     let merger = Merger::default();
     let result = stream(request.model.as_ref(), &chat, cancel, &merger, on_event).await;
-    let kept = keep_result(request, result, None).await;
+    let kept = keep_result(request, result).await;
     // The record is safe; now whoever watches gets the rest.
     while !merger.flush(on_event) {
         tokio::time::sleep(BATCH).await;
@@ -124,14 +123,13 @@ pub async fn ask(
 }
 
 /// [`ask`] where nobody watches: pieces of the reply are gathered and not sent on, which at thousands of them a
-/// second is most of the work. `readers` says how many replies may be read and scored at a time.
+/// second is most of the work.
 ///
 /// # Errors
 /// As [`ask`].
 pub(super) async fn ask_unseen(
     request: AskRequest,
     cancel: &CancellationToken,
-    readers: &Semaphore,
 ) -> Result<Box<ReplyRecord>, String> {
     let chat = request.chat();
     let received = Mutex::new(Received::default());
@@ -151,12 +149,12 @@ pub(super) async fn ask_unseen(
             let_go(received.clone())
         }
     };
-    keep_result(request, result, Some(readers)).await
+    keep_result(request, result).await
 }
 
 impl AskRequest {
     /// What the model gets.
-    fn chat(&self) -> ChatRequest {
+    pub fn chat(&self) -> ChatRequest {
         ChatRequest {
             prompt: self.instance.prompt.clone(),
             form: self.instance.shape.clone().into(),
@@ -165,33 +163,18 @@ impl AskRequest {
     }
 }
 
-/// Reads, scores and stores what came, where that may take its time. Replies that wait to be stored are stored
-/// together, so only reading them waits for its turn.
+/// Reads, scores and stores what came, where that may take its time.
 async fn keep_result(
     request: AskRequest,
     result: Result<Reply, ModelError>,
-    readers: Option<&Semaphore>,
 ) -> Result<Box<ReplyRecord>, String> {
-    let store = request.store.clone();
-    let record = {
-        // Nobody closes it; if somebody did, the reply should be read all the same.
-        let _turn = match readers {
-            Some(readers) => readers.acquire().await.ok(),
-            None => None,
-        };
-        aside(move || Ok(record::record(&request, &result))).await?
-    };
-    aside(move || record::keep(store.as_ref(), record))
-        .await
-        .map(Box::new)
-}
-
-/// Does what may block on a thread for it; a panic goes on here.
-async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, String> + Send + 'static,
-) -> Result<T, String> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
+    let kept = tokio::task::spawn_blocking(move || {
+        let record = record::record(&request, &result);
+        record::keep(request.store.as_ref(), record)
+    })
+    .await;
+    match kept {
+        Ok(kept) => kept.map(Box::new),
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             Err(_) => Err("the program ended before the reply was stored".to_owned()),

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::data::clock::now;
 use crate::data::store::{ReplyRecord, Store, StoreError};
 use crate::domain::answer::{Ending, parse};
 use crate::domain::score::score;
@@ -58,14 +59,6 @@ pub(in crate::engine) fn request_key(
 ) -> Option<String> {
     let identity = model.identify(request)?;
     Some(hex(&Sha256::digest(identity.to_string())))
-}
-
-/// The time in UTC, RFC 3339, to the millisecond.
-pub(in crate::engine) fn now() -> String {
-    let now = jiff::Timestamp::now();
-    now.round(jiff::Unit::Millisecond)
-        .unwrap_or(now)
-        .to_string()
 }
 
 /// Stores the record; where that fails, saves it beside the store and says so.

@@ -142,6 +142,7 @@ fn request(act: Act, store: Option<Store>) -> AskRequest {
                 detail: "a test".into(),
                 caution: None,
                 window: None,
+                replayed: Vec::new(),
             },
             act,
         }),

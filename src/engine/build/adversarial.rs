@@ -153,7 +153,7 @@ pub(super) async fn run(
     if items.is_empty() {
         return Err(BuildError::Usage(format!(
             "{} has no sub-questions yet; make them first with `medrgb build subqa`",
-            build.folder.path().display()
+            build.parts.folder.path().display()
         )));
     }
     let made = each(
@@ -224,6 +224,7 @@ async fn of_task(asker: &Asker<'_>, task: Task<'_>) -> Result<Made<Edited>, Buil
     asker
         .checked(&task.ask(&texts), read, async |edited: &Edited| match asker
             .build
+            .parts
             .settings
             .model_checks
         {

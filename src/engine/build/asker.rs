@@ -11,11 +11,12 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
+use crate::data::clock::now;
 use crate::data::ledger::{Entry, EntryKind, SCHEMA};
 use crate::domain::answer::Ending;
 use crate::domain::build::{Issue, Stage, Tally};
 use crate::domain::prompt::{BuildPrompt, Feedback, Prompt};
-use crate::engine::ask::{GRACE, now, panicked, to_value};
+use crate::engine::ask::{GRACE, panicked, to_value};
 use crate::engine::build::{Build, BuildError};
 use crate::model::{ChatRequest, FailureKind, ModelError, Reply, ReplyForm};
 
@@ -123,7 +124,7 @@ impl<'a> Asker<'a> {
         let mut best: Option<Made<T>> = None;
         let mut fewest = usize::MAX;
         let mut why = String::new();
-        for attempt in 0..=self.build.settings.repairs {
+        for attempt in 0..=self.build.parts.settings.repairs {
             let (answer, fresh) = match self.answer(ask, attempt, feedback.as_ref()).await? {
                 Ok(answered) => answered,
                 Err(failed) => return Ok(Made::Failed(failed)),
@@ -177,7 +178,11 @@ impl<'a> Asker<'a> {
         attempt: u32,
         feedback: Option<&Feedback>,
     ) -> Result<Result<Answered, String>, BuildError> {
-        let prompt = self.build.templates.render_build(&ask.prompt, feedback)?;
+        let prompt = self
+            .build
+            .parts
+            .templates
+            .render_build(&ask.prompt, feedback)?;
         let request = self.request(ask, prompt);
         let hash = self.hash(ask, attempt, &request)?;
         let known = self.known(&hash);
@@ -229,7 +234,7 @@ impl<'a> Asker<'a> {
         ChatRequest {
             prompt,
             form: ask.form.clone(),
-            sampling: self.build.sampling.clone(),
+            sampling: self.build.parts.sampling.clone(),
         }
     }
 
@@ -258,7 +263,7 @@ impl<'a> Asker<'a> {
     /// # Errors
     /// Where a template is broken or there is no model.
     pub(super) fn look(&self, ask: &Ask<'_>) -> Result<(bool, u64), BuildError> {
-        let prompt = self.build.templates.render_build(&ask.prompt, None)?;
+        let prompt = self.build.parts.templates.render_build(&ask.prompt, None)?;
         let tokens = crate::model::tokens::estimate_prompt(&prompt);
         let hash = self.hash(ask, 0, &self.request(ask, prompt))?;
         Ok((self.known(&hash).is_some(), tokens))
@@ -291,7 +296,7 @@ impl<'a> Asker<'a> {
     async fn call(&self, request: &ChatRequest) -> Result<Result<Answer, ModelError>, BuildError> {
         let model = self.build.model()?;
         let cancel = self.cancel.child_token();
-        let limit = self.build.settings.call_timeout;
+        let limit = self.build.parts.settings.call_timeout;
         self.count(|tally| tally.asked += 1);
         let mut ignore = |_| {};
         let asked = AssertUnwindSafe(async { model.reply(request, &cancel, &mut ignore).await })

@@ -19,7 +19,6 @@ mod validate;
 pub mod web;
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
 use tokio_util::sync::CancellationToken;
@@ -27,49 +26,16 @@ use tokio_util::sync::CancellationToken;
 use crate::data::built::{BuiltError, BuiltFolder};
 use crate::data::dataset::Dataset;
 use crate::data::ledger::{Ledger, LedgerError};
-use crate::domain::build::{QuestionReport, Stage, StageReport, Tally};
+use crate::domain::build::{QuestionReport, Settings, Stage, StageReport, Tally};
 use crate::domain::prompt::{PromptError, Templates};
 use crate::domain::question::Question;
 use crate::model::{BackendKind, ChatModel, Sampling};
 use crate::retrieval::{Method, Search};
 
 pub use plan::plan;
-pub use prepare::{Parts, asks_model, folder_of, held, prepare};
+pub use prepare::{asks_model, folder_of, held, prepare};
 pub use validate::{FoundIssue, Validation, validate};
 use web::Web;
-
-/// What can be set.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Settings {
-    /// Search topics per question.
-    pub topics: usize,
-    /// Documents per topic.
-    pub per_topic: usize,
-    /// Web pages per question.
-    pub pages: usize,
-    /// How often an item that breaks a rule is asked for again.
-    pub repairs: u32,
-    /// Whether a model checks too what rules can't see.
-    pub model_checks: bool,
-    /// The most calls at a time.
-    pub concurrency: usize,
-    /// How long a call may take.
-    pub call_timeout: Duration,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            topics: 5,
-            per_topic: 3,
-            pages: 5,
-            repairs: 2,
-            model_checks: false,
-            concurrency: 8,
-            call_timeout: Duration::from_secs(600),
-        }
-    }
-}
 
 /// The index that topics are searched in.
 #[derive(Clone)]
@@ -82,14 +48,12 @@ pub struct IndexSource {
     pub names: Vec<String>,
 }
 
-/// A build: what it works on and with.
-pub struct Build {
-    /// Where everything goes.
+/// What a build is made of.
+pub struct Parts {
+    /// Where everything goes; see [`folder_of`].
     pub folder: BuiltFolder,
     /// All questions of the folder, in order.
     pub questions: Vec<Question>,
-    /// Positions of those that are worked on, rising.
-    pub work: Vec<usize>,
     /// The dataset that the questions came from, for its documents.
     pub given: Option<Arc<Dataset>>,
     /// The prompts.
@@ -104,6 +68,14 @@ pub struct Build {
     pub index: Option<IndexSource>,
     /// The web, for online retrieval.
     pub web: Option<Arc<Web>>,
+}
+
+/// A build that is ready: see [`prepare`].
+pub struct Build {
+    /// What it is made of.
+    pub parts: Parts,
+    /// Positions of the questions that are worked on, rising.
+    pub work: Vec<usize>,
     /// The ledger.
     pub ledger: Arc<Mutex<Ledger>>,
 }
@@ -159,22 +131,22 @@ impl Build {
     fn ceiling(&self) -> usize {
         let embedded =
             |model: &Arc<dyn ChatModel>| model.identity().backend == BackendKind::Embedded;
-        match self.model.as_ref().is_some_and(embedded) {
+        match self.parts.model.as_ref().is_some_and(embedded) {
             true => 1,
-            false => self.settings.concurrency.max(1),
+            false => self.parts.settings.concurrency.max(1),
         }
     }
 
     fn model(&self) -> Result<&Arc<dyn ChatModel>, BuildError> {
         let missing =
             || BuildError::Usage("this stage asks a model; name one with --model".to_owned());
-        self.model.as_ref().ok_or_else(missing)
+        self.parts.model.as_ref().ok_or_else(missing)
     }
 
     fn worked_on(&self) -> impl Iterator<Item = (usize, &Question)> {
         self.work
             .iter()
-            .filter_map(|&at| self.questions.get(at).map(|question| (at, question)))
+            .filter_map(|&at| Some((at, self.parts.questions.get(at)?)))
     }
 }
 
@@ -204,7 +176,7 @@ pub async fn run(
         let tally = asker.tally();
         on_progress(Progress { done, total, tally });
     };
-    build.folder.write_questions(&build.questions)?;
+    build.parts.folder.write_questions(&build.parts.questions)?;
     let made = match stage {
         Stage::Topics => topics::run(&asker, on_progress).await?,
         Stage::Retrieve => retrieve::run(&asker, on_progress).await?,

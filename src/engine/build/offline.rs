@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
+use crate::data::clock::now;
 use crate::data::ledger::{Entry, EntryKind, SCHEMA};
 use crate::domain::passage::{Document, Source};
 use crate::domain::question::Question;
 use crate::domain::text::clean;
-use crate::engine::ask::{now, to_value};
+use crate::engine::ask::to_value;
 use crate::engine::build::asker::{Asker, hash_of, on_thread};
 use crate::engine::build::retrieve::Pool;
 use crate::engine::build::{BuildError, IndexSource};
@@ -22,7 +23,7 @@ pub(super) async fn find(
     topics: &[String],
     pool: &mut Pool,
 ) -> Result<(), BuildError> {
-    let Some(index) = &asker.build.index else {
+    let Some(index) = &asker.build.parts.index else {
         return Ok(());
     };
     let retriever = to_value(&index.method);
@@ -47,7 +48,7 @@ async fn search(
     let request = json!({
         "query": topic,
         "retriever": index.method,
-        "k": asker.build.settings.per_topic,
+        "k": asker.build.parts.settings.per_topic,
         "index": index.names,
         "info": index.search.info(),
     });
@@ -65,7 +66,7 @@ async fn search(
     let (search, method, k) = (
         Arc::clone(&index.search),
         index.method,
-        asker.build.settings.per_topic,
+        asker.build.parts.settings.per_topic,
     );
     let query = topic.to_owned();
     let found = on_thread(move || search.search(&query, method, k)).await?;

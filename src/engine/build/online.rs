@@ -6,13 +6,14 @@ use std::time::Instant;
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
+use crate::data::clock::now;
 use crate::data::ledger::{Entry, EntryKind, SCHEMA};
 use crate::domain::build::{QuestionReport, leaked, read_links, read_summary};
 use crate::domain::passage::{Document, Source};
 use crate::domain::prompt::{BuildPrompt, LinkText};
 use crate::domain::question::Question;
 use crate::domain::text::shortened;
-use crate::engine::ask::{now, to_value};
+use crate::engine::ask::to_value;
 use crate::engine::build::BuildError;
 use crate::engine::build::asker::{Ask, Asker, Candidate, Made, hash_of, sentences};
 use crate::engine::build::retrieve::Pool;
@@ -41,7 +42,7 @@ pub(super) async fn find(
     pool: &mut Pool,
     report: &mut QuestionReport,
 ) -> Result<(), BuildError> {
-    let Some(web) = &asker.build.web else {
+    let Some(web) = &asker.build.parts.web else {
         return Ok(());
     };
     let mut candidates = Candidates { links: Vec::new() };
@@ -58,7 +59,7 @@ pub(super) async fn find(
     let order = ranked(asker, question, &candidates, report).await?;
     let mut pages = 0;
     for at in order {
-        if pages >= asker.build.settings.pages {
+        if pages >= asker.build.parts.settings.pages {
             break;
         }
         let Some((link, topics)) = candidates.links.get(at) else {
@@ -177,7 +178,7 @@ async fn ranked(
             question,
             links: &links,
             // Some pages will turn out to be of no use.
-            count: (2 * asker.build.settings.pages).min(links.len()),
+            count: (2 * asker.build.parts.settings.pages).min(links.len()),
         },
         form: ReplyForm::Fields(vec![Field::new("links", FieldKind::Labels(labels.clone()))]),
     };
@@ -296,13 +297,14 @@ async fn summary(
 fn room(asker: &Asker<'_>) -> usize {
     let window = asker
         .build
+        .parts
         .model
         .as_ref()
         .and_then(|model| model.identity().window);
     let Some(window) = window else {
         return MOST_TEXT;
     };
-    let taken = asker.build.sampling.max_tokens.saturating_add(900);
+    let taken = asker.build.parts.sampling.max_tokens.saturating_add(900);
     let left = usize::try_from(window.saturating_sub(taken)).unwrap_or(0);
     // Three characters a token, as predictions count them.
     MOST_TEXT.min(3 * left).max(1_000)

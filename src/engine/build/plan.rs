@@ -24,14 +24,14 @@ pub fn plan(build: &Build, stages: &[Stage]) -> Result<Vec<StagePlan>, BuildErro
         .map(|&stage| {
             let asker = Asker::new(build, stage, &cancel);
             let mut plan = counted(&asker)?;
-            let model_checks = build.settings.model_checks
+            let model_checks = build.parts.settings.model_checks
                 && matches!(stage, Stage::SubQuestions | Stage::Adversarial);
             if model_checks {
                 plan.prompt_tokens += 250 * plan.calls as u64;
                 plan.reply_tokens += 40 * plan.calls as u64;
                 plan.calls *= 2;
             }
-            plan.calls_at_most = plan.calls * (build.settings.repairs as usize + 1);
+            plan.calls_at_most = plan.calls * (build.parts.settings.repairs as usize + 1);
             plan.seconds = seconds(build, &plan);
             Ok(plan)
         })
@@ -41,12 +41,15 @@ pub fn plan(build: &Build, stages: &[Stage]) -> Result<Vec<StagePlan>, BuildErro
 fn counted(asker: &Asker<'_>) -> Result<StagePlan, BuildError> {
     let build = asker.build;
     let mut count = Count::new(asker.stage);
-    let own = build.folder.dataset()?;
-    let dataset = own.as_ref().or(build.given.as_deref());
+    let own = build.parts.folder.dataset()?;
+    let dataset = own.as_ref().or(build.parts.given.as_deref());
     match asker.stage {
         Stage::Topics => {
             for (_, question) in build.worked_on() {
-                count.add(asker.look(&topics::ask(question, &build.settings))?, 70);
+                count.add(
+                    asker.look(&topics::ask(question, &build.parts.settings))?,
+                    70,
+                );
             }
         }
         Stage::Retrieve => retrieval(build, &mut count),
@@ -89,18 +92,18 @@ fn counted(asker: &Asker<'_>) -> Result<StagePlan, BuildError> {
 fn retrieval(build: &Build, count: &mut Count) {
     let questions = build.work.len();
     count.0.items = questions;
-    if build.web.is_some() {
-        let calls = questions * (1 + build.settings.pages);
+    if build.parts.web.is_some() {
+        let calls = questions * (1 + build.parts.settings.pages);
         count.guess(calls, 200);
-        count.0.prompt_tokens += questions as u64 * build.settings.pages as u64 * 1_500;
+        count.0.prompt_tokens += questions as u64 * build.parts.settings.pages as u64 * 1_500;
         count.0.items = questions;
     }
 }
 
 fn guessed_documents(build: &Build) -> usize {
-    let settings = &build.settings;
+    let settings = &build.parts.settings;
     let offline = settings.topics * settings.per_topic;
-    let each = match (&build.index, &build.web) {
+    let each = match (&build.parts.index, &build.parts.web) {
         (None, Some(_)) => settings.pages,
         (Some(_), Some(_)) => offline + settings.pages,
         _ => offline,
@@ -148,7 +151,7 @@ impl Count {
 
 /// By what calls of this model took so far; an embedded one is predicted before that.
 fn seconds(build: &Build, plan: &StagePlan) -> Option<f64> {
-    let model = build.model.as_ref()?.identity();
+    let model = build.parts.model.as_ref()?.identity();
     let pace = {
         let ledger = build
             .ledger

@@ -1,49 +1,19 @@
 //! Getting a build ready: its folder, its questions, its ledger.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
 use crate::data::built::BuiltFolder;
-use crate::data::dataset::Dataset;
+use crate::data::clock::now;
+use crate::data::dataset::SIGNAL;
 use crate::data::ledger::{Entry, EntryKind, Ledger};
-use crate::domain::build::{Held, QuestionReport, Stage, StageReport};
-use crate::domain::prompt::Templates;
+use crate::domain::build::{Held, QuestionReport, Scope, Stage, StageReport};
 use crate::domain::question::Question;
 use crate::domain::text::{count, short};
-use crate::engine::ask::now;
-use crate::engine::build::web::Web;
-use crate::engine::build::{Build, BuildError, IndexSource, Settings};
-use crate::model::{ChatModel, Sampling};
-
-/// What a build is made of.
-pub struct Parts {
-    /// Where everything goes; see [`folder_of`].
-    pub folder: BuiltFolder,
-    /// All questions, in order.
-    pub questions: Vec<Question>,
-    /// Ids of the questions that are worked on; empty: all.
-    pub only: Vec<String>,
-    /// Whether earlier answers of the stages for them count no longer.
-    pub again: bool,
-    /// The dataset that the questions came from, for its documents.
-    pub given: Option<Arc<Dataset>>,
-    /// The prompts.
-    pub templates: Templates,
-    /// The settings.
-    pub settings: Settings,
-    /// How the model samples.
-    pub sampling: Sampling,
-    /// The model.
-    pub model: Option<Arc<dyn ChatModel>>,
-    /// The index.
-    pub index: Option<IndexSource>,
-    /// The web.
-    pub web: Option<Arc<Web>>,
-    /// Whether it is only looked at: nothing is made, locked or written.
-    pub look: bool,
-}
+use crate::engine::build::{Build, BuildError, Parts};
 
 /// The folder of a build: made or taken, or only looked at.
 ///
@@ -62,39 +32,55 @@ pub fn asks_model(stages: &[Stage], with_web: bool) -> bool {
     stages.iter().any(|stage| *stage != Stage::Retrieve) || with_web
 }
 
-/// Puts a build together; nobody else can work in its folder from then on, until it is dropped.
+/// Puts a build together; nobody else can work in its folder from then on, until it is dropped. With `look` it is only
+/// looked at: nothing is made, locked or written.
 ///
 /// # Errors
-/// [`BuildError`] where a question is not known, or the ledger can't be used.
-pub fn prepare(parts: Parts, stages: &[Stage]) -> Result<Build, BuildError> {
-    let work = work(&parts.only, &parts.questions)?;
-    let mut ledger = match parts.look {
+/// [`BuildError`] where a question is not known, or the folder or its ledger can't be used.
+pub fn prepare(
+    mut parts: Parts,
+    stages: &[Stage],
+    scope: &Scope,
+    look: bool,
+) -> Result<Build, BuildError> {
+    let first = limit(&mut parts, scope.limit)?;
+    let work = work(&scope.only, &parts.questions, first)?;
+    let mut ledger = match look {
         true => Ledger::look(parts.folder.path())?,
         false => Ledger::open(parts.folder.path())?,
     };
-    if !parts.look {
+    if !look {
         parts.folder.clear_unfinished();
-        if parts.again {
+        if scope.again {
             restart(&mut ledger, stages, &parts.questions, &work)?;
         }
     }
     Ok(Build {
-        folder: parts.folder,
-        questions: parts.questions,
+        parts,
         work,
-        given: parts.given,
-        templates: parts.templates,
-        settings: parts.settings,
-        sampling: parts.sampling,
-        model: parts.model,
-        index: parts.index,
-        web: parts.web,
         ledger: Arc::new(Mutex::new(ledger)),
     })
 }
 
-/// Positions of the questions that are worked on.
-fn work(only: &[String], questions: &[Question]) -> Result<Vec<usize>, BuildError> {
+/// Leaves out the questions after the first so many, but for those that the folder has already: what was made for them
+/// must not get lost. Gives how many may be worked on.
+fn limit(parts: &mut Parts, limit: Option<usize>) -> Result<usize, BuildError> {
+    let Some(limit) = limit else {
+        return Ok(parts.questions.len());
+    };
+    let own = parts.folder.questions()?.unwrap_or_default();
+    let own: HashSet<&str> = own.iter().map(|question| question.id.as_str()).collect();
+    let mut at = 0;
+    parts.questions.retain(|question| {
+        at += 1;
+        at <= limit || own.contains(question.id.as_str())
+    });
+    Ok(limit)
+}
+
+/// Positions of the questions that are worked on: of the first so many, those that are named.
+fn work(only: &[String], questions: &[Question], first: usize) -> Result<Vec<usize>, BuildError> {
+    let questions = questions.get(..first).unwrap_or(questions);
     if only.is_empty() {
         return Ok((0..questions.len()).collect());
     }
@@ -172,6 +158,7 @@ pub fn held(path: &Path) -> Result<Held, BuildError> {
     let last = last.unwrap_or(Stage::Topics);
     Ok(Held {
         begun,
+        documents: path.join(SIGNAL).is_file(),
         questions: questions
             .into_iter()
             .flatten()
@@ -185,6 +172,7 @@ pub fn held(path: &Path) -> Result<Held, BuildError> {
             .collect(),
         topics: whole(with(Stage::Topics, "topics")),
         per_topic: whole(with(Stage::Retrieve, "per_topic")),
+        pages: whole(with(Stage::Retrieve, "pages")),
         repairs: with(last, "repairs")
             .as_u64()
             .and_then(|number| u32::try_from(number).ok()),

@@ -22,15 +22,15 @@ pub(super) async fn run(
     on_progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Vec<MadeFor>, BuildError> {
     let build = asker.build;
-    if build.index.is_none() && build.web.is_none() {
+    if build.parts.index.is_none() && build.parts.web.is_none() {
         return Err(BuildError::Usage(
             "say where to search: --index DIR, --searxng URL or --google".to_owned(),
         ));
     }
-    let Some(topics) = build.folder.topics()? else {
+    let Some(topics) = build.parts.folder.topics()? else {
         return Err(BuildError::Usage(format!(
             "{} has no search topics yet; make them first with `medrgb build topics`",
-            build.folder.path().display()
+            build.parts.folder.path().display()
         )));
     };
     let items: Vec<(usize, &Question)> = build.worked_on().collect();

@@ -48,7 +48,7 @@ pub(super) fn store(
     let mut report = StageReport::default();
     let mut records: HashMap<usize, Vec<Value>> = HashMap::new();
     for one in made {
-        if let Some(question) = build.questions.get(one.question) {
+        if let Some(question) = build.parts.questions.get(one.question) {
             report.questions.push((question.id.clone(), one.report));
         }
         records.insert(one.question, one.records);
@@ -68,10 +68,10 @@ fn write_records(
     name: &str,
     records: &mut HashMap<usize, Vec<Value>>,
 ) -> Result<HashSet<String>, BuildError> {
-    let mut old = build.folder.lists(name)?;
+    let mut old = build.parts.folder.lists(name)?;
     let mut new = Map::new();
     let mut changed = HashSet::new();
-    for (at, question) in build.questions.iter().enumerate() {
+    for (at, question) in build.parts.questions.iter().enumerate() {
         let before = old.shift_remove(&question.id);
         let now = match records.remove(&at) {
             Some(list) if list.is_empty() => None,
@@ -85,25 +85,30 @@ fn write_records(
             new.insert(question.id.clone(), list);
         }
     }
-    build.folder.write_lists(name, &new)?;
+    build.parts.folder.write_lists(name, &new)?;
     Ok(changed)
 }
 
 /// Removes the records of these questions, and of those that are no longer there.
 fn forget(build: &Build, name: &str, changed: &HashSet<String>) -> Result<(), BuildError> {
-    let mut lists = build.folder.lists(name)?;
+    let mut lists = build.parts.folder.lists(name)?;
     let before = lists.len();
-    let known: HashSet<&str> = build.questions.iter().map(|q| q.id.as_str()).collect();
+    let known: HashSet<&str> = build
+        .parts
+        .questions
+        .iter()
+        .map(|q| q.id.as_str())
+        .collect();
     lists.retain(|id, _| known.contains(id.as_str()) && !changed.contains(id));
     match lists.len() == before {
         true => Ok(()),
-        false => Ok(build.folder.write_lists(name, &lists)?),
+        false => Ok(build.parts.folder.write_lists(name, &lists)?),
     }
 }
 
 /// Puts a stage's part into the report; questions that were not worked on keep theirs.
 fn write_report(build: &Build, stage: Stage, report: &StageReport) -> Result<(), BuildError> {
-    let mut whole = build.folder.report()?;
+    let mut whole = build.parts.folder.report()?;
     let mut old = match whole.shift_remove(stage.name()) {
         Some(Value::Object(part)) => part,
         _ => Map::new(),
@@ -114,7 +119,7 @@ fn write_report(build: &Build, stage: Stage, report: &StageReport) -> Result<(),
         .map(|(id, report)| (id.as_str(), report))
         .collect();
     let mut part = Map::new();
-    for question in &build.questions {
+    for question in &build.parts.questions {
         let id = question.id.as_str();
         let before = old.shift_remove(id);
         let now = new.get(id).map(to_value).or(before);
@@ -126,11 +131,11 @@ fn write_report(build: &Build, stage: Stage, report: &StageReport) -> Result<(),
         let part = whole.shift_remove(stage.name());
         ordered.extend(part.map(|part| (stage.name().to_owned(), part)));
     }
-    Ok(build.folder.write_object(REPORT, &ordered)?)
+    Ok(build.parts.folder.write_object(REPORT, &ordered)?)
 }
 
 fn write_manifest(build: &Build, stage: Stage) -> Result<(), BuildError> {
-    let mut manifest = build.folder.manifest()?;
+    let mut manifest = build.parts.folder.manifest()?;
     let mut stages = manifest
         .get("build")
         .and_then(|build| build.get("stages"))
@@ -146,7 +151,7 @@ fn write_manifest(build: &Build, stage: Stage) -> Result<(), BuildError> {
     }
     manifest.insert(
         "name".to_owned(),
-        json!(crate::data::dataset::name_of(build.folder.path())),
+        json!(crate::data::dataset::name_of(build.parts.folder.path())),
     );
     manifest.insert("documents".to_owned(), json!("medrgb build"));
     manifest.insert("counts".to_owned(), counts(build)?);
@@ -158,19 +163,22 @@ fn write_manifest(build: &Build, stage: Stage) -> Result<(), BuildError> {
             "stages": ordered,
         }),
     );
-    manifest.insert("files".to_owned(), Value::Object(build.folder.hashes()?));
-    Ok(build.folder.write_object(MANIFEST, &manifest)?)
+    manifest.insert(
+        "files".to_owned(),
+        Value::Object(build.parts.folder.hashes()?),
+    );
+    Ok(build.parts.folder.write_object(MANIFEST, &manifest)?)
 }
 
 /// How much of what there is.
 fn counts(build: &Build) -> Result<Value, BuildError> {
     let of = |name: &str| -> Result<usize, BuildError> {
-        let lists = build.folder.lists(name)?;
+        let lists = build.parts.folder.lists(name)?;
         let records = lists.values().filter_map(Value::as_array);
         Ok(records.map(Vec::len).sum())
     };
     Ok(json!({
-        "questions": build.questions.len(),
+        "questions": build.parts.questions.len(),
         "topics": of(TOPICS)?,
         "documents": of(SIGNAL)?,
         "sub_questions": of(SUB_QUESTIONS)?,
@@ -181,31 +189,38 @@ fn counts(build: &Build) -> Result<Value, BuildError> {
 /// What a stage was made with. Where only some questions were worked on, with something else than the others before,
 /// that stays under `earlier`.
 fn made_with(build: &Build, stage: Stage, earlier: Option<Value>) -> Value {
-    let settings = &build.settings;
+    let settings = &build.parts.settings;
     let mut with = Map::new();
     let mut put = |key: &str, value: Value| {
         with.insert(key.to_owned(), value);
     };
-    let uses_web = stage == Stage::Retrieve && build.web.is_some();
+    let uses_web = stage == Stage::Retrieve && build.parts.web.is_some();
     if stage != Stage::Retrieve || uses_web {
-        let identity = build.model.as_ref().map(|model| to_value(model.identity()));
+        let identity = build
+            .parts
+            .model
+            .as_ref()
+            .map(|model| to_value(model.identity()));
         put("model", identity.unwrap_or_default());
-        put("sampling", to_value(&build.sampling));
-        put("prompts_sha256", json!(build.templates.build_fingerprint()));
+        put("sampling", to_value(&build.parts.sampling));
+        put(
+            "prompts_sha256",
+            json!(build.parts.templates.build_fingerprint()),
+        );
         put("repairs", json!(settings.repairs));
     }
     match stage {
         Stage::Topics => put("topics", json!(settings.topics)),
         Stage::Retrieve => {
             put("per_topic", json!(settings.per_topic));
-            if let Some(index) = &build.index {
+            if let Some(index) = &build.parts.index {
                 let method = to_value(&index.method);
                 put(
                     "index",
                     json!({"names": index.names, "retriever": method, "info": index.search.info()}),
                 );
             }
-            if let Some(web) = &build.web {
+            if let Some(web) = &build.parts.web {
                 put("web", web.describe());
                 put("pages", json!(settings.pages));
             }
@@ -214,7 +229,7 @@ fn made_with(build: &Build, stage: Stage, earlier: Option<Value>) -> Value {
             put("model_checks", json!(settings.model_checks));
         }
     }
-    let partial = build.work.len() < build.questions.len();
+    let partial = build.work.len() < build.parts.questions.len();
     let now = Value::Object(with.clone());
     if let (true, Some(mut before)) = (partial, earlier) {
         let older = before

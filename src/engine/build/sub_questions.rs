@@ -38,27 +38,28 @@ pub(super) fn ask<'a>(question: &'a Question, document: &'a Document) -> Ask<'a>
 /// # Errors
 /// Where there are no documents, or a file can't be used.
 pub(super) fn documents(build: &Build) -> Result<Dataset, BuildError> {
-    if let Some(dataset) = build.folder.dataset()? {
+    if let Some(dataset) = build.parts.folder.dataset()? {
         return Ok(dataset);
     }
     let none = || {
         BuildError::Usage(format!(
             "{} has no documents yet; find them first with `medrgb build retrieve`, or give a dataset folder that has documents with --questions",
-            build.folder.path().display()
+            build.parts.folder.path().display()
         ))
     };
-    let given = build.given.as_ref().ok_or_else(none)?;
+    let given = build.parts.given.as_ref().ok_or_else(none)?;
     let mut lists = Map::new();
-    for question in &build.questions {
+    for question in &build.parts.questions {
         let own = given.pools(&question.id).signal;
         if !own.is_empty() {
             lists.insert(question.id.clone(), to_value(&own));
         }
     }
     build
+        .parts
         .folder
         .write_lists(crate::data::dataset::SIGNAL, &lists)?;
-    build.folder.dataset()?.ok_or_else(none)
+    build.parts.folder.dataset()?.ok_or_else(none)
 }
 
 /// Asks for a sub-question for every document of the questions that are worked on.
@@ -136,7 +137,7 @@ async fn of_document(
         .checked(
             &ask(question, document),
             read,
-            async |draft: &SubDraft| match asker.build.settings.model_checks {
+            async |draft: &SubDraft| match asker.build.parts.settings.model_checks {
                 true => stands_alone(asker, question, document, draft).await,
                 false => Ok(None),
             },

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use crate::domain::build::{QuestionReport, read_topics};
+use crate::domain::build::{QuestionReport, Settings, read_topics};
 use crate::domain::prompt::BuildPrompt;
 use crate::domain::question::Question;
 use crate::engine::build::asker::{Ask, Asker, Candidate, Made, sentences};
 use crate::engine::build::store::MadeFor;
-use crate::engine::build::{BuildError, Settings, each};
+use crate::engine::build::{BuildError, each};
 use crate::model::{Field, FieldKind, ReplyForm};
 
 /// What is asked for a question.
@@ -39,7 +39,7 @@ async fn of_question(
     at: usize,
     question: &Question,
 ) -> Result<MadeFor, BuildError> {
-    let settings = &asker.build.settings;
+    let settings = &asker.build.parts.settings;
     let read = |raw: &str| {
         read_topics(raw, settings.topics).map(|value| Candidate {
             value,

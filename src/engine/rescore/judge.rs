@@ -9,10 +9,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::book::{Book, Verdict};
 use super::read_again;
+use crate::data::clock::now;
 use crate::data::store::{JudgementRecord, ReplyRecord, Store, StoreError};
 use crate::domain::answer::{Ending, read_judgement};
 use crate::domain::prompt::{Prompt, PromptError, Templates};
-use crate::engine::ask::{GRACE, now, panicked, to_value};
+use crate::engine::ask::{GRACE, panicked, to_value};
 use crate::model::{ChatModel, ChatRequest, FailureKind, ModelError, Reply, ReplyForm, Sampling};
 
 /// After so many failed calls in a row the judge is given up.

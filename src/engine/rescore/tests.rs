@@ -167,6 +167,7 @@ impl Judge {
                 detail: String::new(),
                 caution: None,
                 window: None,
+                replayed: Vec::new(),
             },
             says: says.iter().copied().collect(),
             calls: Mutex::default(),
@@ -421,7 +422,7 @@ async fn a_recorded_judge_plays_its_judgements() {
     };
     let recording = Recording {
         run: "judged".into(),
-        model: "gpt".into(),
+        models: vec!["gpt".into()],
         date: "2026-11-29".into(),
         caution: None,
         replies: vec![

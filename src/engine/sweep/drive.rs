@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
@@ -148,7 +147,6 @@ pub async fn drive(
         limiter: Limiter::new(sweep.ceiling()),
         retries: Retries::default(),
         tasks: JoinSet::new(),
-        readers: Arc::new(Semaphore::new(readers())),
         progress: Progress {
             total: todo.len(),
             ..Progress::default()
@@ -179,12 +177,6 @@ pub async fn drive(
     }
 }
 
-/// How many replies are read and scored at a time: half of the cores stay for asking. Calls that began together end
-/// together, and if the work on all of their replies could begin at once, the next calls would wait for it.
-fn readers() -> usize {
-    std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1))
-}
-
 /// A record that is stored, or why it could not be.
 type Stored = Result<Box<ReplyRecord>, String>;
 
@@ -195,7 +187,6 @@ struct Driver<'a> {
     limiter: Arc<Limiter>,
     retries: Retries,
     tasks: JoinSet<Stored>,
-    readers: Arc<Semaphore>,
     progress: Progress,
     pace: Pace,
     streak: Streak,
@@ -281,9 +272,8 @@ impl Driver<'_> {
             .sweep
             .ask_request(next.instance, Arc::new(model), store);
         let cancel = self.control.now.clone();
-        let readers = Arc::clone(&self.readers);
         self.tasks
-            .spawn(async move { ask_unseen(request, &cancel, &readers).await });
+            .spawn(async move { ask_unseen(request, &cancel).await });
         let (in_flight, _) = self.limiter.now();
         self.progress.most_in_flight = self.progress.most_in_flight.max(in_flight);
     }

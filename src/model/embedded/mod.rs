@@ -72,6 +72,7 @@ impl EmbeddedModel {
             detail: detail(&path, header.bytes, entry),
             caution: entry.and_then(|entry| entry.caution).map(str::to_owned),
             window: Some(window),
+            replayed: Vec::new(),
         };
         let limits = Limits {
             window,

@@ -93,6 +93,7 @@ impl HttpModel {
             detail: format!("{} at {}", settings.model, shown_url(&base)),
             caution: None,
             window: settings.window,
+            replayed: Vec::new(),
         };
         Ok(HttpModel {
             identity,

@@ -1,19 +1,22 @@
 //! State of making a benchmark: the form, what it would ask, the build that runs, and what has come of it.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::data::dataset::Dataset;
-use crate::domain::build::{
-    Held, Loss, Predicted, Stage, StagePlan, StageReport, Tally, by_reason,
-};
+use crate::domain::build::{Held, Predicted, Stage, StagePlan, StageReport, Tally};
 use crate::domain::pace::Rate;
 use crate::domain::text::{clean, collapse};
 use crate::tui::Prices;
-use crate::tui::app::input::Input;
 use crate::tui::app::loaded::Loaded;
 use crate::tui::app::{Screen, Ticket};
+
+mod form;
+mod losses;
+
+pub use form::{ALL, BuildRequest, Field, Form};
+use losses::rows_of;
+pub use losses::{Fate, Row};
 
 /// What the screen shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,351 +26,6 @@ pub enum Page {
     Plan,
     /// The build that runs, and what has come of the stages.
     Results,
-}
-
-/// The fields of the form, in screen order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Field {
-    /// Whether this stage is run.
-    Stage(Stage),
-    /// The folder that is made.
-    Out,
-    /// Which model.
-    Model,
-    /// The indexes that are searched.
-    Index,
-    /// The web search.
-    Web,
-    /// Search topics per question.
-    Topics,
-    /// Documents per topic.
-    PerTopic,
-    /// How often an item is asked for again.
-    Repairs,
-    /// Whether the model checks too.
-    Checks,
-    /// Which questions.
-    Only,
-    /// Whether what was answered for them counts no longer.
-    Again,
-}
-
-impl Field {
-    /// All of them.
-    pub const ALL: [Field; 14] = [
-        Field::Stage(Stage::Topics),
-        Field::Stage(Stage::Retrieve),
-        Field::Stage(Stage::SubQuestions),
-        Field::Stage(Stage::Adversarial),
-        Field::Out,
-        Field::Model,
-        Field::Index,
-        Field::Web,
-        Field::Topics,
-        Field::PerTopic,
-        Field::Repairs,
-        Field::Checks,
-        Field::Only,
-        Field::Again,
-    ];
-
-    /// Its name and what is expected in it.
-    pub fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Field::Stage(Stage::Topics) => {
-                ("topics", "a model writes search topics for each question")
-            }
-            Field::Stage(Stage::Retrieve) => (
-                "retrieve",
-                "the topics are searched for in an index, on the web, or both",
-            ),
-            Field::Stage(Stage::SubQuestions) => (
-                "sub-questions",
-                "a model writes one for each document, with a short answer from it",
-            ),
-            Field::Stage(Stage::Adversarial) => (
-                "adversarial edits",
-                "a model edits each document so that it supports a wrong answer",
-            ),
-            Field::Out => (
-                "into",
-                "the folder that is made; one of an earlier build goes on",
-            ),
-            Field::Model => (
-                "model",
-                "a name of your configuration, openai:NAME, embedded or embedded:FILE.gguf",
-            ),
-            Field::Index => (
-                "index",
-                "index folders with commas between them, for retrieve; empty: none",
-            ),
-            Field::Web => (
-                "web",
-                "for retrieve: the address of a SearXNG instance, or google; empty: none",
-            ),
-            Field::Topics => ("topics each", "search topics per question, 1 to 20"),
-            Field::PerTopic => ("per topic", "documents of the index per topic, 1 to 100"),
-            Field::Repairs => (
-                "repairs",
-                "how often an item that breaks a rule is asked for again, 0 to 10",
-            ),
-            Field::Checks => (
-                "model checks",
-                "have the model check too what rules can't see",
-            ),
-            Field::Only => (
-                "questions",
-                "\"all\", or ids with commas between them; the others stay as they are",
-            ),
-            Field::Again => (
-                "anew",
-                "ask again for these questions, whatever was answered before",
-            ),
-        }
-    }
-
-    /// Values that stepping goes through; none for free text.
-    fn presets(self) -> &'static [&'static str] {
-        match self {
-            Field::Topics => &["1", "2", "3", "5", "8", "10", "20"],
-            Field::PerTopic => &["1", "2", "3", "5", "10"],
-            Field::Repairs => &["0", "1", "2", "3", "5"],
-            _ => &[],
-        }
-    }
-}
-
-/// What stands in the field of questions that takes every one.
-pub const ALL: &str = "all";
-
-/// The form.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Form {
-    /// Which stages, in their order.
-    pub stages: [bool; 4],
-    /// The texts of the fields, in the order of [`Field::ALL`]; unused for those that are turned on and off.
-    texts: [Input; Field::ALL.len()],
-    /// Whether the model checks too.
-    pub checks: bool,
-    /// Whether it is asked anew.
-    pub again: bool,
-    /// Which of [`Field::ALL`] is chosen.
-    pub selected: usize,
-    /// Whether keys go to the chosen field.
-    pub typing: bool,
-}
-
-impl Default for Form {
-    fn default() -> Self {
-        let mut form = Form {
-            stages: [true; 4],
-            texts: std::array::from_fn(|_| Input::default()),
-            checks: false,
-            again: false,
-            selected: 0,
-            typing: false,
-        };
-        for (field, text) in [
-            (Field::Topics, "5"),
-            (Field::PerTopic, "3"),
-            (Field::Repairs, "2"),
-            (Field::Only, ALL),
-        ] {
-            form.put(field, text);
-        }
-        form
-    }
-}
-
-fn place(field: Field) -> usize {
-    Field::ALL.iter().position(|one| *one == field).unwrap_or(0)
-}
-
-impl Form {
-    /// The chosen field.
-    pub fn field(&self) -> Field {
-        Field::ALL[self.selected.min(Field::ALL.len() - 1)]
-    }
-
-    /// Whether a field is on; `None` for texts.
-    pub fn is_on(&self, field: Field) -> Option<bool> {
-        match field {
-            Field::Stage(stage) => {
-                let at = Stage::ALL.iter().position(|one| *one == stage)?;
-                Some(self.stages[at])
-            }
-            Field::Checks => Some(self.checks),
-            Field::Again => Some(self.again),
-            _ => None,
-        }
-    }
-
-    /// Turns a field on or off; false for texts.
-    pub fn toggle(&mut self, field: Field) -> bool {
-        let on = match field {
-            Field::Stage(stage) => {
-                let at = Stage::ALL.iter().position(|one| *one == stage);
-                match at {
-                    Some(at) => &mut self.stages[at],
-                    None => return false,
-                }
-            }
-            Field::Checks => &mut self.checks,
-            Field::Again => &mut self.again,
-            _ => return false,
-        };
-        *on = !*on;
-        true
-    }
-
-    /// The text of a field.
-    pub fn text(&self, field: Field) -> &Input {
-        &self.texts[place(field)]
-    }
-
-    /// The text of the chosen field, to be changed; `None` where it is none.
-    pub fn chosen_text(&mut self) -> Option<&mut Input> {
-        let field = self.field();
-        match self.is_on(field) {
-            Some(_) => None,
-            None => Some(&mut self.texts[place(field)]),
-        }
-    }
-
-    /// Puts a text into a field.
-    pub fn put(&mut self, field: Field, text: &str) {
-        self.texts[place(field)] = Input::new(text);
-    }
-
-    /// The next or previous usual value of the chosen field; false where there is none.
-    pub fn step(&mut self, forward: bool, models: &[String]) -> bool {
-        let field = self.field();
-        if self.toggle(field) {
-            return true;
-        }
-        let values: Vec<&str> = match field {
-            Field::Model => models.iter().map(String::as_str).collect(),
-            _ => field.presets().to_vec(),
-        };
-        if values.is_empty() {
-            return false;
-        }
-        let now = self.text(field).text().trim().to_owned();
-        let here = values.iter().position(|value| *value == now);
-        let next = match (here, forward) {
-            (Some(at), true) => (at + 1) % values.len(),
-            (Some(at), false) => (at + values.len() - 1) % values.len(),
-            (None, true) => 0,
-            (None, false) => values.len() - 1,
-        };
-        let value = values[next].to_owned();
-        self.put(field, &value);
-        true
-    }
-
-    /// What was planned, on questions of the folder itself or, where no build has begun there, of `given`.
-    ///
-    /// # Errors
-    /// One sentence: which field is wrong and what was expected.
-    pub fn request(
-        &self,
-        given: Option<&Arc<Dataset>>,
-        begun: bool,
-    ) -> Result<BuildRequest, String> {
-        let text = |field: Field| self.text(field).text().trim().to_owned();
-        let number = |field: Field, low: usize, high: usize| -> Result<usize, String> {
-            let value = text(field);
-            let read = value.parse::<usize>().ok();
-            read.filter(|value| (low..=high).contains(value))
-                .ok_or_else(|| {
-                    format!(
-                        "{} is \"{value}\"; a whole number from {low} to {high} is expected",
-                        field.words().0
-                    )
-                })
-        };
-        let list = |field: Field| -> Vec<String> {
-            let value = text(field);
-            let items = value.split(',').map(|item| item.trim().to_owned());
-            items.filter(|item| !item.is_empty()).collect()
-        };
-        let stages: Vec<Stage> = Stage::ALL
-            .into_iter()
-            .zip(self.stages)
-            .filter_map(|(stage, on)| on.then_some(stage))
-            .collect();
-        if stages.is_empty() {
-            return Err("no stage is chosen; turn one on".to_owned());
-        }
-        let out = text(Field::Out);
-        if out.is_empty() {
-            return Err("say into which folder it goes".to_owned());
-        }
-        if text(Field::Model).is_empty() {
-            return Err("say which model is asked".to_owned());
-        }
-        let only = match text(Field::Only).as_str() {
-            "" | ALL => Vec::new(),
-            _ => list(Field::Only),
-        };
-        if self.again && only.is_empty() {
-            return Err(
-                "\"anew\" needs the questions that are made anew: name them in \"questions\""
-                    .to_owned(),
-            );
-        }
-        let request = BuildRequest {
-            out: PathBuf::from(out),
-            given: given.filter(|_| !begun).cloned(),
-            model: text(Field::Model),
-            indexes: list(Field::Index),
-            web: text(Field::Web),
-            topics: number(Field::Topics, 1, 20)?,
-            per_topic: number(Field::PerTopic, 1, 100)?,
-            repairs: u32::try_from(number(Field::Repairs, 0, 10)?).unwrap_or(2),
-            model_checks: self.checks,
-            only,
-            again: self.again,
-            stages,
-        };
-        let searches = !request.indexes.is_empty() || !request.web.is_empty();
-        match request.stages.contains(&Stage::Retrieve) && !searches {
-            true => Err(
-                "say where to search for documents: an index folder in \"index\", or a SearXNG address or google in \"web\"; or turn retrieve off"
-                    .to_owned(),
-            ),
-            false => Ok(request),
-        }
-    }
-}
-
-/// What is to be made.
-#[derive(Debug, Clone)]
-pub struct BuildRequest {
-    /// The folder.
-    pub out: PathBuf,
-    /// The dataset that questions and documents come from, where no build has begun there.
-    pub given: Option<Arc<Dataset>>,
-    /// Which stages.
-    pub stages: Vec<Stage>,
-    /// Name of the model.
-    pub model: String,
-    /// Index folders or addresses.
-    pub indexes: Vec<String>,
-    /// Address of a SearXNG instance, `google`, or nothing.
-    pub web: String,
-    /// Search topics per question.
-    pub topics: usize,
-    /// Documents per topic.
-    pub per_topic: usize,
-    /// How often an item is asked for again.
-    pub repairs: u32,
-    /// Whether the model checks too.
-    pub model_checks: bool,
-    /// Ids of the questions; empty: all.
-    pub only: Vec<String>,
-    /// Whether they are asked anew.
-    pub again: bool,
 }
 
 /// What a build would ask.
@@ -489,91 +147,6 @@ impl Running {
     }
 }
 
-/// What became of an item that is not simply there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
-    /// No reply came; it is asked for again.
-    Failed,
-    /// Its replies broke the rules to the last.
-    Dropped,
-    /// It is there with a flaw.
-    Flawed,
-    /// A web page that was not read.
-    Skipped,
-}
-
-impl Fate {
-    /// What is said of it.
-    pub fn words(self) -> &'static str {
-        match self {
-            Fate::Failed => "no reply",
-            Fate::Dropped => "dropped",
-            Fate::Flawed => "kept with a flaw",
-            Fate::Skipped => "page not read",
-        }
-    }
-}
-
-/// A row of what was lost: the head of a group, or one item of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Row {
-    /// Items of a stage with one fate and one reason.
-    Group {
-        /// The stage.
-        stage: Stage,
-        /// What became of them.
-        fate: Fate,
-        /// What is common to their reasons.
-        reason: String,
-        /// How many.
-        count: usize,
-    },
-    /// One of them.
-    Item {
-        /// The stage.
-        stage: Stage,
-        /// The question's id.
-        question: String,
-        /// The item and the reason as they were.
-        loss: Loss,
-    },
-}
-
-/// Items of a group that are listed.
-const LISTED: usize = 50;
-
-/// The rows of a stage's report.
-fn rows_of(stage: Stage, report: &StageReport) -> Vec<Row> {
-    let mut rows = Vec::new();
-    let of = |fate| match fate {
-        Fate::Failed => report.losses(|one| &one.failed).collect::<Vec<_>>(),
-        Fate::Dropped => report.losses(|one| &one.dropped).collect(),
-        Fate::Flawed => report.losses(|one| &one.flawed).collect(),
-        Fate::Skipped => report.losses(|one| &one.skipped).collect(),
-    };
-    for fate in [Fate::Failed, Fate::Dropped, Fate::Flawed, Fate::Skipped] {
-        for (reason, losses) in by_reason(of(fate).into_iter()) {
-            rows.push(Row::Group {
-                stage,
-                fate,
-                reason,
-                count: losses.len(),
-            });
-            rows.extend(
-                losses
-                    .into_iter()
-                    .take(LISTED)
-                    .map(|(question, loss)| Row::Item {
-                        stage,
-                        question: question.to_owned(),
-                        loss: loss.clone(),
-                    }),
-            );
-        }
-    }
-    rows
-}
-
 /// The build screen.
 #[derive(Debug, Default)]
 pub struct BuildState {
@@ -614,10 +187,20 @@ impl BuildState {
         self.held.is_loading() || self.plan.is_loading() || self.is_active()
     }
 
-    /// What became of a stage's items: of the last build where it ran it, else of what the folder holds.
+    /// What became of a stage's items, as far as the folder holds them.
     pub fn report(&self, stage: Stage) -> Option<&StageReport> {
         let at = Stage::ALL.iter().position(|one| *one == stage)?;
         self.held.ready()?.stages[at].as_ref()
+    }
+
+    /// Takes in what has come of a stage: questions that it did not work on stay as they were.
+    pub fn take_in(&mut self, end: &StageEnd) {
+        let at = Stage::ALL.iter().position(|one| *one == end.stage);
+        let held = self.held.ready_mut();
+        if let Some(slot) = held.zip(at).and_then(|(held, at)| held.stages.get_mut(at)) {
+            slot.get_or_insert_default().take_in(&end.report);
+            self.list();
+        }
     }
 
     /// Lists anew what was lost.
@@ -683,61 +266,5 @@ pub fn folder_beside(dataset: &Dataset) -> String {
     match own.as_os_str().is_empty() {
         true => format!("{}-built", dataset.name),
         false => collapse(&clean(&format!("{}-built", own.display()))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    fn filled() -> Form {
-        let mut form = Form::default();
-        form.put(Field::Out, "set");
-        form.put(Field::Model, "m");
-        form
-    }
-
-    #[test]
-    fn a_form_says_which_field_is_wrong() {
-        let why = |change: fn(&mut Form)| {
-            let mut form = filled();
-            change(&mut form);
-            form.request(None, true).unwrap_err()
-        };
-        assert!(why(|_| ()).contains("where to search"));
-        let off = |form: &mut Form| assert!(form.toggle(Field::Stage(Stage::Retrieve)));
-        let mut form = filled();
-        off(&mut form);
-        form.put(Field::Only, "q1, q2,");
-        form.again = true;
-        let request = form.request(None, true).unwrap();
-        assert_eq!(request.only, ["q1", "q2"]);
-        assert_eq!(
-            (request.topics, request.repairs, request.stages.len()),
-            (5, 2, 3)
-        );
-        assert!(
-            why(|form| form.put(Field::Topics, "21"))
-                .contains("\"21\"; a whole number from 1 to 20")
-        );
-        assert!(why(|form| form.put(Field::Out, " ")).contains("which folder"));
-        assert!(why(|form| form.again = true).contains("\"anew\" needs"));
-        assert!(why(|form| form.stages = [false; 4]).contains("no stage"));
-    }
-
-    #[test]
-    fn stepping_goes_round_and_turns_on_and_off() {
-        let mut form = filled();
-        form.selected = place(Field::Repairs);
-        assert!(form.step(true, &[]));
-        assert_eq!(form.text(Field::Repairs).text(), "3");
-        form.selected = place(Field::Checks);
-        assert!(form.step(false, &[]) && form.checks);
-        form.selected = place(Field::Out);
-        assert!(!form.step(true, &[]));
-        form.selected = place(Field::Model);
-        assert!(form.step(true, &["a".into(), "b".into()]));
-        assert_eq!(form.text(Field::Model).text(), "a");
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::data::session::{OpenQuestion, QueuePlace, Session, VERSION};
+use crate::data::session::{OpenQuestion, QueuePlace, ReviewPlace, Session, VERSION};
 use crate::tui::app::instance::{InstanceState, Panel};
+use crate::tui::app::review::StandAt;
 use crate::tui::app::sweep::Page;
 use crate::tui::app::{App, Screen, compare};
 use crate::tui::widgets::diff::DiffView;
@@ -41,7 +42,7 @@ const DIFFS: [(&str, DiffView); 3] = [
 ];
 
 /// All screens that one can come back to.
-const SCREENS: [Screen; 9] = [
+const SCREENS: [Screen; 11] = [
     Screen::Browse,
     Screen::Instance,
     Screen::Retrieval,
@@ -50,6 +51,8 @@ const SCREENS: [Screen; 9] = [
     Screen::Probe,
     Screen::Queue,
     Screen::Annotate,
+    Screen::Review,
+    Screen::ReviewItem,
     Screen::Find,
 ];
 
@@ -92,6 +95,7 @@ pub fn place(app: &App) -> Session {
         run: browse.run.clone(),
         open: app.instance.as_ref().map(open),
         queue: queue(app),
+        review: review(app),
         blind: app.annotate.blind,
         annotator: Some(app.annotate.annotator.clone()),
         query: app.retrieval.query.text().to_owned(),
@@ -103,8 +107,13 @@ pub fn place(app: &App) -> Session {
     }
 }
 
+/// The name of a view of a difference.
+fn name_of(view: DiffView) -> String {
+    let found = DIFFS.into_iter().find(|(_, one)| *one == view);
+    found.map_or("", |(name, _)| name).to_owned()
+}
+
 fn open(state: &InstanceState) -> OpenQuestion {
-    let diff = DIFFS.into_iter().find(|(_, view)| *view == state.diff);
     OpenQuestion {
         question: state.question.id.clone(),
         condition: state.condition,
@@ -113,7 +122,7 @@ fn open(state: &InstanceState) -> OpenQuestion {
         gold: Some(state.gold),
         raw: state.raw,
         zoom: state.zoom,
-        diff: diff.map_or("", |(name, _)| name).to_owned(),
+        diff: name_of(state.diff),
     }
 }
 
@@ -127,6 +136,29 @@ fn queue(app: &App) -> Option<QueuePlace> {
         run: queue.run.clone(),
         part: queue.part.name().to_owned(),
         reply: queue.item().map(|item| item.brief.reply_id.clone()),
+    })
+}
+
+/// The place in the review, where one is in it; while it is opened that where it shall stand.
+fn review(app: &App) -> Option<ReviewPlace> {
+    if !matches!(app.screen, Screen::Review | Screen::ReviewItem) {
+        return None;
+    }
+    let state = &app.review;
+    let queue = state.queue.as_ref();
+    let (part, item) = match (&state.opening, queue) {
+        (Some((_, part, StandAt::Item(id))), _) => (*part, Some(id.clone())),
+        (Some((_, part, _)), _) => (*part, None),
+        (None, Some(queue)) => {
+            let item = queue.item().map(|item| item.found.item.id.clone());
+            (queue.part, item)
+        }
+        (None, None) => return None,
+    };
+    Some(ReviewPlace {
+        part: part.name().to_owned(),
+        item,
+        diff: name_of(state.diff),
     })
 }
 

@@ -1,5 +1,6 @@
 //! Replies: running, finished in this session, or read from the store.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::domain::answer::{Ending, Outcome, ParsedReply, ReplyShape, parse};
 use crate::domain::context::{Context, Scenario};
 use crate::domain::question::Question;
 use crate::domain::score::{Scores, score};
-use crate::model::{ModelIdentity, Reply, Usage};
+use crate::model::{ModelIdentity, Reply, Timing, Usage};
 use crate::tui::app::Ticket;
 use crate::tui::app::probe::Audit;
 use crate::tui::widgets::line::{cut, one_line};
@@ -187,6 +188,8 @@ pub struct ReplyState {
     pub audit: Option<Rc<Audit>>,
     /// Stop was asked for.
     pub stopping: bool,
+    /// Of a recording that is played: when its pieces came.
+    pub recording: Option<Timing>,
     /// New text since it was last read.
     stale: bool,
 }
@@ -227,6 +230,7 @@ impl ReplyState {
             colours_asked: false,
             audit: None,
             stopping: false,
+            recording: None,
             stale: false,
         }
     }
@@ -304,8 +308,32 @@ impl ReplyState {
 
     fn touch(&mut self, now: Duration) {
         self.status.clear();
-        self.first_token
-            .get_or_insert(now.saturating_sub(self.started));
+        let recorded = self.recording.as_ref().and_then(|one| one.first_token_ms);
+        let first = recorded.map_or(now.saturating_sub(self.started), Duration::from_millis);
+        self.first_token.get_or_insert(first);
+    }
+
+    /// Of a recording that is played: when what has come so far had come then, after the start, however fast it is played.
+    /// `None` before its first piece.
+    pub fn recorded_so_far(&self) -> Option<Duration> {
+        let timing = self.recording.as_ref()?;
+        if self.raw.is_empty() {
+            return self.first_token.filter(|_| !self.reasoning.is_empty());
+        }
+        let mut bytes = 0usize;
+        let mut so_far = timing.first_token_ms.unwrap_or(0);
+        for (at, more) in &timing.timeline {
+            bytes = bytes.saturating_add(*more as usize);
+            if bytes > self.raw.len() {
+                return Some(Duration::from_millis(so_far));
+            }
+            so_far = u64::from(*at);
+        }
+        // Text beyond the timeline comes with the end.
+        match bytes < self.raw.len() {
+            true => Some(Duration::from_millis(timing.total_ms)),
+            false => Some(Duration::from_millis(so_far)),
+        }
     }
 
     /// Drops what has come: a new attempt begins.
@@ -357,12 +385,11 @@ impl ReplyState {
         }
     }
 
-    /// Tokens per second after the first token.
+    /// Tokens per second after the first token; of a recording those of the recording.
     pub fn rate(&self, now: Duration) -> Option<f64> {
         let first = self.first_token?;
-        let end = self
-            .total
-            .unwrap_or_else(|| now.saturating_sub(self.started));
+        let end = self.total.or_else(|| self.recorded_so_far());
+        let end = end.unwrap_or_else(|| now.saturating_sub(self.started));
         let seconds = end.saturating_sub(first).as_secs_f64();
         #[allow(clippy::cast_precision_loss)] // token counts are small
         (seconds > 0.2).then(|| self.tokens().0 as f64 / seconds)
@@ -431,9 +458,31 @@ fn mentions(text: &str, label: &str) -> usize {
         .count()
 }
 
+/// The model that is asked, as far as it is known.
+#[derive(Debug)]
+pub enum Chosen {
+    /// By the name that the settings give it; replies may be stored under another.
+    Named(String),
+    /// It has been opened.
+    Opened(ModelIdentity),
+}
+
+/// Whose a reply is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// The chosen model's.
+    Chosen,
+    /// Another model's.
+    Another,
+    /// That can't be said before the chosen model has been opened.
+    Unknown,
+}
+
 /// All replies at hand.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Replies {
+    /// The model that is asked: its replies come before those of others.
+    pub chosen: Chosen,
     /// The one that is coming; at most one at a time.
     pub running: Option<ReplyState>,
     /// Finished in this session, oldest first.
@@ -446,8 +495,43 @@ pub struct Replies {
 const KEPT: usize = 100;
 
 impl Replies {
-    /// The reply to show with exactly this context: the one that is coming, else the newest that counts, else
-    /// the newest.
+    /// None yet; the model that is asked has this name in the settings.
+    pub fn of(model: &str) -> Replies {
+        Replies {
+            chosen: Chosen::Named(model.to_owned()),
+            running: None,
+            recent: Vec::new(),
+            stored: None,
+        }
+    }
+
+    /// Whose a reply is. What was not read from the store came in this session, from the chosen model.
+    pub fn whose(&self, reply: &ReplyState) -> Whose {
+        match &self.chosen {
+            _ if reply.stored_at.is_none() => Whose::Chosen,
+            Chosen::Named(name) if *name == reply.model => Whose::Chosen,
+            Chosen::Named(_) => Whose::Unknown,
+            Chosen::Opened(identity) if identity.answers_to(&reply.model) => Whose::Chosen,
+            Chosen::Opened(_) => Whose::Another,
+        }
+    }
+
+    fn is_chosen(&self, reply: &ReplyState) -> bool {
+        self.whose(reply) == Whose::Chosen
+    }
+
+    /// How many models have a reply that counts to exactly this context.
+    pub fn models(&self, context: &Context) -> usize {
+        let replies = self.newest_first();
+        let names: HashSet<Option<&str>> = replies
+            .filter(|reply| reply.context == *context && reply.counts())
+            .map(|reply| (!self.is_chosen(reply)).then_some(reply.model.as_str()))
+            .collect();
+        names.len()
+    }
+
+    /// The reply to show with exactly this context: the one that is coming, else the chosen model's newest that
+    /// counts, else the newest that counts, else the newest, the chosen model's first.
     pub fn shown(&self, context: &Context) -> Option<&ReplyState> {
         self.best(|reply| reply.context == *context)
     }
@@ -466,16 +550,29 @@ impl Replies {
     fn best(&self, fits: impl Fn(&ReplyState) -> bool) -> Option<&ReplyState> {
         let all = || self.newest_first().filter(|reply| fits(reply));
         all()
-            .find(|reply| reply.running() || reply.counts())
+            .find(|reply| reply.running() || (reply.counts() && self.is_chosen(reply)))
+            .or_else(|| all().find(|reply| reply.counts()))
+            .or_else(|| all().find(|reply| self.is_chosen(reply)))
             .or_else(|| all().next())
     }
 
-    /// The newest try with exactly this context, where an older reply is shown because this one was stopped or
-    /// failed.
+    /// The newest try of a model with exactly this context, where its older reply is shown because this one was stopped
+    /// or failed; where another model's reply is shown, the newest try of the chosen one.
     pub fn failed_since(&self, context: &Context) -> Option<&ReplyState> {
-        let newest = self.newest_first().find(|reply| reply.context == *context);
-        let failed = newest.filter(|reply| !reply.running() && !reply.counts());
-        failed.filter(|_| self.shown(context).is_some_and(ReplyState::counts))
+        let shown = self.shown(context).filter(|reply| reply.counts())?;
+        let mut tries = self
+            .newest_first()
+            .filter(|reply| reply.context == *context && !reply.running());
+        if self.whose(shown) == Whose::Another {
+            return tries.find(|reply| self.is_chosen(reply));
+        }
+        let of_it = |reply: &&ReplyState| match self.is_chosen(shown) {
+            true => self.is_chosen(reply),
+            false => reply.model == shown.model,
+        };
+        tries
+            .take_while(|reply| !std::ptr::eq(*reply, shown))
+            .find(of_it)
     }
 
     /// As [`Replies::shown`], to change it.
@@ -545,6 +642,7 @@ mod tests {
             detail: "embedded:small-model, recorded on 2026-11-30, replay of the run night".into(),
             caution: Some("demo model, not a serious score".into()),
             window: None,
+            replayed: Vec::new(),
         };
         let at = |width| {
             let (name, rest) = introduced(&identity, width);

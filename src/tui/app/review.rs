@@ -422,8 +422,8 @@ pub enum StandAt {
 pub struct ReviewState {
     /// The queue that is open.
     pub queue: Option<ReviewQueue>,
-    /// The job that opens a queue, and where it shall stand.
-    pub opening: Option<(Ticket, StandAt)>,
+    /// The job that opens a queue, whose, and where it shall stand.
+    pub opening: Option<(Ticket, Part, StandAt)>,
     /// Why a queue can't be opened: one sentence.
     pub problem: Option<String>,
     /// The note that is being written.

@@ -9,11 +9,11 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::data::built::PAGES;
+use crate::domain::build::closing::nothing_kept;
 use crate::domain::build::{Held, Predicted, Stage};
 use crate::engine::build::web::{Engine, Web, WebSettings};
 use crate::engine::build::{
-    Build, BuildError, IndexSource, Parts, Progress, Settings, asks_model, folder_of, plan,
-    prepare, run,
+    Build, BuildError, IndexSource, Parts, Progress, asks_model, folder_of, plan, prepare, run,
 };
 use crate::tui::app::Ticket;
 use crate::tui::app::build::{BuildEnd, BuildPlan, BuildProgress, BuildRequest, StageEnd};
@@ -96,11 +96,11 @@ pub(super) fn planned(
 ) -> Result<BuildPlan, String> {
     let (build, prices) = ready(job, models, request, true)?;
     let stages = plan(&build, &request.stages).map_err(|error| error.to_string())?;
-    let identity = build.model.as_ref().map(|model| model.identity());
+    let identity = build.parts.model.as_ref().map(|model| model.identity());
     Ok(BuildPlan {
         model: identity.map(|identity| identity.name.clone()),
         caution: identity.and_then(|identity| identity.caution.clone()),
-        questions: (build.work.len(), build.questions.len()),
+        questions: (build.work.len(), build.parts.questions.len()),
         all: Predicted::of(&stages),
         stages,
         prices,
@@ -122,7 +122,7 @@ fn ready(
     let questions = questions.ok_or("there are no questions in this folder yet")?;
     let searches = request.stages.contains(&Stage::Retrieve);
     let web = match searches && !request.web.is_empty() {
-        true => Some(Arc::new(web(&request.web, folder.path())?)),
+        true => Some(Arc::new(web(request, folder.path())?)),
         false => None,
     };
     let index = match searches && !request.indexes.is_empty() {
@@ -146,35 +146,30 @@ fn ready(
     let parts = Parts {
         folder,
         questions,
-        only: request.only.clone(),
-        again: request.again,
         given,
         templates: job.setup.templates.clone(),
-        settings: Settings {
-            topics: request.topics,
-            per_topic: request.per_topic,
-            repairs: request.repairs,
-            model_checks: request.model_checks,
-            ..Settings::default()
-        },
+        settings: request.settings,
         sampling,
         model,
         index,
         web,
-        look,
     };
-    Ok((prepare(parts, &request.stages).map_err(failed)?, prices))
+    let build = prepare(parts, &request.stages, &request.scope, look);
+    Ok((build.map_err(failed)?, prices))
 }
 
-/// The web search of this name: Google's, or a SearXNG instance at an address.
-fn web(name: &str, folder: &Path) -> Result<Web, String> {
+/// The web search that is asked for: Google's, or a SearXNG instance at an address.
+fn web(request: &BuildRequest, folder: &Path) -> Result<Web, String> {
+    let name = &request.web;
     let engine = match name.eq_ignore_ascii_case("google") {
         true => Engine::google(|name| std::env::var(name).ok())?,
-        false => Engine::Searxng {
-            base: name.to_owned(),
-        },
+        false => Engine::Searxng { base: name.clone() },
     };
-    Web::new(WebSettings::of(engine), &folder.join(PAGES))
+    let settings = WebSettings {
+        private: request.private.clone(),
+        ..WebSettings::of(engine)
+    };
+    Web::new(settings, &folder.join(PAGES))
 }
 
 /// A build while it runs.
@@ -194,21 +189,18 @@ impl Task<'_> {
     fn run(&self, models: &Models, request: &BuildRequest) -> Result<BuildEnd, String> {
         let (build, _) = ready(self.job, models, request, false)?;
         let mut trouble = None;
-        for &stage in &request.stages {
+        for (at, &stage) in request.stages.iter().enumerate() {
             if self.cancel.is_cancelled() {
                 return Ok(stopped());
             }
             match self.stage(&build, stage) {
                 Ok(end) => {
-                    let made = end.report.made();
-                    let first = end.report.losses(|one| &one.failed).next();
-                    let first = first.or_else(|| end.report.losses(|one| &one.dropped).next());
-                    let why = first.map_or_else(String::new, |(_, loss)| {
-                        format!("; the first: {}", loss.reason)
-                    });
+                    if end.report.made() == 0 {
+                        let rest = request.stages.get(at + 1..).unwrap_or(&[]);
+                        trouble = Some(nothing_kept(stage, &end.report, rest));
+                    }
                     self.send(BuildEvent::Stage(Box::new(end)));
-                    if made == 0 {
-                        trouble = Some(format!("the stage {} made nothing{why}", stage.name()));
+                    if trouble.is_some() {
                         break;
                     }
                 }

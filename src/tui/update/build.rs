@@ -99,6 +99,7 @@ fn remember(app: &mut App, held: &Held) {
     for (field, value) in [
         (Field::Topics, held.topics),
         (Field::PerTopic, held.per_topic),
+        (Field::Pages, held.pages),
         (Field::Repairs, held.repairs.map(|number| number as usize)),
     ] {
         if let Some(value) = value {
@@ -114,7 +115,7 @@ fn remember(app: &mut App, held: &Held) {
     // What is through and complete need not be looked at again; documents that came with the questions need no search.
     let wanted = |at: usize| match &held.stages[at] {
         Some(report) => report.failed() > 0,
-        None if held.begun => at > 1 || held.stages[2..].iter().all(Option::is_none),
+        None if held.begun => at > 1 || !held.documents,
         None => at > 1 || !is_open,
     };
     let stages = std::array::from_fn(wanted);
@@ -294,10 +295,9 @@ fn resumed(app: &App) -> Option<BuildRequest> {
         Phase::Ended(Err(_)) => true,
         _ => false,
     };
-    (unfinished && app.build.page == Page::Results).then(|| BuildRequest {
-        again: running.request.again && matches!(running.phase, Phase::Ended(Err(_))),
-        ..running.request.clone()
-    })
+    let mut request = running.request.clone();
+    request.scope.again &= matches!(running.phase, Phase::Ended(Err(_)));
+    (unfinished && app.build.page == Page::Results).then_some(request)
 }
 
 fn begin(app: &mut App, request: BuildRequest) -> Vec<Effect> {
@@ -374,12 +374,13 @@ fn special(
     form.stages = Stage::ALL.map(|stage| stages.contains(&stage));
     // The ids may hold commas: they do not go through the field.
     form.put(Field::Only, ALL);
+    form.put(Field::Limit, ALL);
     form.again = false;
     let request = form.request(app.data(), true);
     match request {
         Ok(mut request) => {
-            request.only = only;
-            request.again = again;
+            request.scope.only = only;
+            request.scope.again = again;
             let effects = begin(app, request);
             app.say(said);
             effects
@@ -413,7 +414,9 @@ pub(super) fn on_event(app: &mut App, ticket: Ticket, event: BuildEvent) -> Vec<
         }
         BuildEvent::Stage(end) => {
             running.progress = None;
-            running.ended.push(*end);
+            running.ended.push((*end).clone());
+            app.build.take_in(&end);
+            keep_visible(app);
             Vec::new()
         }
         BuildEvent::Finished(result) => finished(app, result),

@@ -8,10 +8,11 @@ use crate::tui::app::compare::Contender;
 use crate::tui::app::facet::Facets;
 use crate::tui::app::input::Input;
 use crate::tui::app::instance::Panel;
+use crate::tui::app::review::StandAt;
 use crate::tui::app::{App, Screen, compare as compared};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
-use crate::tui::update::{browse, compare, find, instance, probe, queue, retrieval, sweep};
+use crate::tui::update::{browse, compare, find, instance, probe, queue, retrieval, review, sweep};
 
 /// What was remembered has been read.
 pub(super) fn on_read(app: &mut App, result: Result<Option<Box<Session>>, String>) {
@@ -182,6 +183,7 @@ fn screen(app: &mut App, before: &Session) -> Vec<Effect> {
             app.screen = Screen::Browse;
             Vec::new()
         }
+        (Screen::Review | Screen::ReviewItem, _) => reviewing(app, wanted, before),
         _ => Vec::new(),
     }
 }
@@ -216,6 +218,21 @@ fn labelling(app: &mut App, wanted: Screen, place: &QueuePlace, same: bool) -> V
         None => Screen::Queue,
     };
     queue::begin(app, place.run.clone(), part, reply)
+}
+
+/// Opens the review, at the item where another reviewer was not.
+fn reviewing(app: &mut App, wanted: Screen, before: &Session) -> Vec<Effect> {
+    let same = before.annotator.as_ref() == Some(&app.annotate.annotator);
+    let place = before.review.clone().unwrap_or_default();
+    app.review.diff = diff_named(&place.diff);
+    app.review.from = app.screen;
+    let item = place.item.filter(|_| same);
+    app.screen = match &item {
+        Some(_) => wanted,
+        None => Screen::Review,
+    };
+    let part = Part::named(&place.part).unwrap_or_default();
+    review::begin(app, part, item.map_or(StandAt::First, StandAt::Item))
 }
 
 /// As if the program were started for the first time; what is stored of replies and labels stays.

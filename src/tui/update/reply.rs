@@ -112,6 +112,10 @@ pub(super) fn on_event(app: &mut App, ticket: Ticket, event: ReplyEvent) -> Vec<
             reply.status = crate::tui::widgets::line::one_line(&status);
             Vec::new()
         }
+        ReplyEvent::Recording(timing) => {
+            reply.recording = Some(timing);
+            Vec::new()
+        }
         ReplyEvent::Restart => {
             reply.restart();
             Vec::new()

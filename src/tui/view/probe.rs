@@ -11,11 +11,12 @@ use crate::domain::probe::Effect;
 use crate::domain::text::count;
 use crate::tui::app::App;
 use crate::tui::app::probe::{Part, Probed, Tried};
-use crate::tui::app::reply::ReplyState;
+use crate::tui::app::reply::{ReplyState, Whose};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::audit;
 use crate::tui::view::chrome::{bar, frame, inside, panel, put, span};
+use crate::tui::view::reply::whose_words;
 use crate::tui::view::sweep::{WIDE, body, select};
 use crate::tui::widgets::flow::{Flow, scroll_bar};
 use crate::tui::widgets::line::{cut, fit, one_line};
@@ -312,7 +313,13 @@ fn reply(app: &App, width: u16) -> Flow {
             flow.say(&app.wraps, "The reply is still coming.", Tone::Faint);
         }
         Some(reply) => match &reply.audit {
-            Some(found) => audit::write(app, reply, found, gold, &mut flow),
+            Some(found) => {
+                if app.replies.whose(reply) == Whose::Another {
+                    let whose = whose_words(app, reply, usize::MAX);
+                    flow.say(&app.wraps, &whose, Tone::Warning);
+                }
+                audit::write(app, reply, found, gold, &mut flow);
+            }
             None => flow.say(
                 &app.wraps,
                 "No reply came that could be looked into.",

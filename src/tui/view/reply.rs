@@ -10,7 +10,7 @@ use crate::domain::context::{Context, Scenario};
 use crate::domain::passage::Role;
 use crate::domain::text::count;
 use crate::tui::app::instance::InstanceState;
-use crate::tui::app::reply::{Phase, ReplyState, Verdict, caution};
+use crate::tui::app::reply::{Phase, ReplyState, Verdict, Whose, caution};
 use crate::tui::app::{App, ModelState, Screen};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
@@ -18,7 +18,7 @@ use crate::tui::view::browse::verdict_tone;
 use crate::tui::view::chrome::span;
 use crate::tui::view::documents::role_mark;
 use crate::tui::widgets::flow::Flow;
-use crate::tui::widgets::line::{cut, one_line};
+use crate::tui::widgets::line::{cut, fitting, one_line};
 use crate::tui::widgets::text::Rich;
 
 /// Width of the names of the parts.
@@ -26,6 +26,15 @@ const NAME: u16 = 12;
 
 /// What the frame keeps of a title's width: corners, blanks, and the gap between the two ends.
 const TITLE_MARGIN: usize = 10;
+
+/// The same where the name is what must be seen.
+const LEAST_OF_ANOTHER: usize = 10;
+
+/// What stands before the name of a model that is not known to be the chosen one.
+const NAMED_AS: &str = "Stored reply of ";
+
+/// What the frame itself takes of a title's width.
+const TITLE_FRAME: usize = 6;
 
 /// Fewer columns than this of a model's name say nothing.
 const LEAST_NAME: usize = 14;
@@ -40,24 +49,58 @@ pub(super) fn titles(
     let Some(reply) = shown(app, state) else {
         return (left, Vec::new());
     };
-    left.extend(short_answer(app, state, reply));
+    let mut answer = short_answer(app, state, reply);
     if state.raw {
-        left.push(span(theme, "  raw", Tone::Warning));
+        answer.push(span(theme, "  raw", Tone::Warning));
     }
+    let room = width.saturating_sub(TITLE_FRAME);
+    let taken: usize = answer.iter().map(Span::width).sum();
+    let mut whose = whose_words(app, reply, room.saturating_sub(taken));
+    let named = !whose.is_empty();
+    if named && !whose.contains(NAMED_AS) {
+        // Whose it is must be known; the answer stands below and beside it too.
+        answer.clear();
+        whose = whose_words(app, reply, room);
+    }
+    if named {
+        left = vec![span(theme, whose, Tone::Warning)];
+    }
+    left.extend(answer);
     let mut facts = facts(app, reply);
     let used: usize = left.iter().map(Span::width).sum();
     let room = width.saturating_sub(used + TITLE_MARGIN);
-    // The last facts are the least needed, and the model's name stands in the header too.
-    while facts.len() > 1 && facts.join(" · ").width() > room {
+    // The last facts are the least needed, and the model's name stands in the header too; whose reply this is says
+    // more than any of them.
+    let least = usize::from(!named);
+    while facts.len() > least && facts.join(" · ").width() > room {
         facts.pop();
     }
     let facts = facts.join(" · ");
     let room = room.saturating_sub(facts.width() + 2);
-    if room >= LEAST_NAME {
+    if room >= LEAST_NAME && !named {
         let model = cut(&one_line(&reply.model), room);
         left.push(span(theme, format!("  {model}"), Tone::Faint));
     }
     (left, vec![span(theme, facts, Tone::Faint)])
+}
+
+/// Whose a stored reply is that is not known to be the chosen model's, in at most `width` columns; the name is cut
+/// before what is said of it.
+pub(super) fn whose_words(app: &App, reply: &ReplyState, width: usize) -> String {
+    let name = one_line(&reply.model);
+    let not_chosen = match app.replies.whose(reply) {
+        Whose::Chosen => return String::new(),
+        Whose::Another => ", not of the chosen model",
+        Whose::Unknown => "",
+    };
+    let room = width.saturating_sub(NAMED_AS.width() + not_chosen.width());
+    let short = cut(&name, room.max(LEAST_OF_ANOTHER));
+    let choices = [
+        format!("{NAMED_AS}{name}{not_chosen}"),
+        format!("{NAMED_AS}{short}{not_chosen}"),
+        format!("Stored reply{}", not_chosen.trim_start_matches(',')),
+    ];
+    fitting(choices, width)
 }
 
 /// The answer and whether it is right, for the title.
@@ -84,9 +127,13 @@ fn facts(app: &App, reply: &ReplyState) -> Vec<String> {
     let speed = app.playing_speed();
     let at_another_speed = (speed - 1.0).abs() > f64::EPSILON;
     if reply.running() && app.replays() && at_another_speed {
-        // Times measured while it plays are those of the playing.
-        let (tokens, _) = reply.tokens();
-        return vec![format!("×{speed}"), format!("≈{}", count(tokens, "token"))];
+        facts.push(format!("×{speed}"));
+        if reply.recording.is_none() {
+            // Times measured while it plays are those of the playing.
+            let (tokens, _) = reply.tokens();
+            facts.push(format!("≈{}", count(tokens, "token")));
+            return facts;
+        }
     }
     if let Some(rate) = reply.rate(app.now) {
         facts.push(format!("{rate:.0} tok/s"));
@@ -268,6 +315,9 @@ fn origin(app: &App, reply: &ReplyState, flow: &mut Flow) {
         let text = format!("stored reply of {}", short_time(&one_line(at)));
         flow.line(Line::from(span(&app.theme, text, Tone::Faint)));
     }
+    if app.screen == Screen::Instance {
+        other_models(app, reply, flow);
+    }
     // While it runs, the header of its screen has the model with its caution.
     let headed = reply.running() && app.screen == Screen::Instance;
     if let Some(caution) = reply.caution.as_ref().filter(|_| !headed) {
@@ -278,8 +328,35 @@ fn origin(app: &App, reply: &ReplyState, flow: &mut Flow) {
             Phase::Failed(message) => format!("brought no reply ({message})"),
             _ => "was stopped before an answer".to_owned(),
         };
-        let text = format!("A later try {what}; this is the newest reply that counts.");
+        let text = match app.replies.whose(reply) {
+            Whose::Another => format!("The chosen model's own last try {what}."),
+            _ => format!("A later try {what}; this is the newest reply that counts."),
+        };
         flow.say(&app.wraps, &text, Tone::Warning);
+    }
+}
+
+/// That the reply is not the chosen model's and how to get one of it; that there are replies of other models, and the
+/// way to them.
+fn other_models(app: &App, reply: &ReplyState, flow: &mut Flow) {
+    let models = app.replies.models(&reply.context);
+    let compare = app.keymap.key(Command::Compare);
+    if app.replies.whose(reply) == Whose::Another {
+        let ask = app.keymap.key(Command::Ask);
+        let chosen = match &app.model {
+            ModelState::Ready(identity) => one_line(&identity.name),
+            _ => one_line(&app.settings.model),
+        };
+        let text = format!(
+            "The chosen model, {chosen}, has no stored reply to exactly these documents; {ask} asks it."
+        );
+        flow.say(&app.wraps, &text, Tone::Warning);
+    }
+    if models > 1 {
+        let text = format!(
+            "{models} models have replies to exactly these documents; {compare} puts two stored runs side by side."
+        );
+        flow.say(&app.wraps, &text, Tone::Faint);
     }
 }
 
@@ -534,7 +611,8 @@ fn status(app: &App, reply: &ReplyState, flow: &mut Flow) {
     let ask = app.keymap.key(Command::Ask);
     match &reply.phase {
         Phase::Running => {
-            let seconds = app.now.saturating_sub(reply.started).as_secs();
+            let waited = app.now.saturating_sub(reply.started);
+            let seconds = reply.recorded_so_far().unwrap_or(waited).as_secs();
             let what = if reply.stopping {
                 "stopping"
             } else if !reply.status.is_empty() {

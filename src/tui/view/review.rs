@@ -20,7 +20,10 @@ use crate::tui::widgets::line::{fit, one_line};
 mod item;
 
 pub(super) use item::draw as draw_item;
-pub use item::extent;
+pub use item::{extent, first_in_sight};
+
+/// What is said while the review is opened.
+const READING: &str = "Reading what was decided, and having the checks look at every item …";
 
 fn body(app: &App) -> Rect {
     let (width, height) = app.size;
@@ -105,8 +108,7 @@ fn empty(app: &App, buffer: &mut Buffer) {
     let area = list_area(app);
     let mut flow = Flow::new(area.width);
     if app.review.opening.is_some() {
-        let text = "Reading what was decided, and having the checks look at every item …";
-        flow.say(&app.wraps, text, Tone::Text);
+        flow.say(&app.wraps, READING, Tone::Text);
     } else if let Some(problem) = &app.review.problem {
         flow.say(&app.wraps, "The review can't be opened.", Tone::Bad);
         flow.say(&app.wraps, problem, Tone::Text);

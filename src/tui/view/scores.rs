@@ -1,26 +1,30 @@
 //! The score panels: the current scenario in full, the others in a line each.
 
-use std::rc::Rc;
-
 use ratatui::text::{Line, Span};
 
 use crate::domain::context::Scenario;
-use crate::domain::passage::Role;
-use crate::domain::score::{Labelled, Metric, Scores, SubScore};
+use crate::domain::score::Scores;
 use crate::tui::app::instance::InstanceState;
-use crate::tui::app::reached::SoFar;
-use crate::tui::app::reply::ReplyState;
+use crate::tui::app::reply::{ReplyState, Whose};
 use crate::tui::app::{App, Screen};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::browse::verdict_tone;
 use crate::tui::view::chrome::span;
-use crate::tui::view::documents::{right_mark, role_mark};
 use crate::tui::view::instance::scenario_title;
 use crate::tui::view::reply::outcome_words;
+use crate::tui::view::scores::others::other_lines;
+use crate::tui::view::scores::rates::{metrics, rates};
+use crate::tui::view::scores::subs::{integration, robustness};
+use crate::tui::view::scores::sufficiency::sufficiency;
 use crate::tui::widgets::flow::Flow;
-use crate::tui::widgets::line::{fit, one_line};
-use crate::tui::widgets::text::Rich;
+
+pub(super) use rates::so_far_words;
+
+mod others;
+mod rates;
+mod subs;
+mod sufficiency;
 
 /// Below this width names do not stand beside what they name.
 const NARROW: usize = 40;
@@ -31,6 +35,9 @@ pub(super) fn titles(app: &App, state: &InstanceState) -> (Vec<Span<'static>>, V
     let left = vec![span(theme, title, Tone::Title)];
     let right = match shown(app, state) {
         Some(reply) if reply.running() => vec![span(theme, "live", Tone::Warning)],
+        Some(reply) if app.replies.whose(reply) == Whose::Another => {
+            vec![span(theme, "of another model", Tone::Warning)]
+        }
         Some(_) => vec![span(theme, "final", Tone::Faint)],
         None => Vec::new(),
     };
@@ -142,399 +149,6 @@ fn main_answer(
     } else {
         let head = Line::from(span(&app.theme, name, Tone::Faint));
         flow.groups(&app.wraps, head, 13, &groups);
-    }
-}
-
-/// The figures that the scenario is about, in a line: the documents below say where they come from.
-fn rates(app: &App, reply: &ReplyState, scores: &Scores, flow: &mut Flow) {
-    let groups: Vec<Vec<(String, Tone)>> = short_names(reply.context.scenario)
-        .iter()
-        .filter_map(|(metric, name)| {
-            let ratio = scores.counts.get(metric)?;
-            let value = match (reply.running(), reply.so_far(*metric)) {
-                (true, Some(SoFar { right, judged })) if judged > 0 => {
-                    format!("{right:.0}/{judged}")
-                }
-                (true, _) => "–".to_owned(),
-                (false, _) if ratio.den == 0.0 => "–".to_owned(),
-                (false, _) => format!("{:.0}/{:.0}", ratio.num, ratio.den),
-            };
-            let name = format!("{name} ");
-            Some(vec![(name, Tone::Faint), (value, Tone::Strong)])
-        })
-        .collect();
-    if !groups.is_empty() {
-        flow.groups(&app.wraps, Line::default(), 0, &groups);
-    }
-}
-
-/// The metrics that are shares of documents, with names for a line of several.
-fn short_names(scenario: Scenario) -> &'static [(Metric, &'static str)] {
-    match scenario {
-        Scenario::Standard => &[],
-        Scenario::Sufficiency => &[(Metric::NoiseDetectionAccuracy, "labels right")],
-        Scenario::Integration => &[
-            (Metric::SubExactMatch, "exact"),
-            (Metric::AttributionAccuracy, "right document"),
-        ],
-        Scenario::Robustness => &[
-            (Metric::AdversarialRecall, "edited found"),
-            (Metric::FalseAlarmRate, "false alarms"),
-            (Metric::MisinformationAdopted, "adopted"),
-        ],
-    }
-}
-
-fn said_words(reply: &ReplyState, said: Labelled) -> &'static str {
-    match said {
-        Labelled::Relevant => "said signal",
-        Labelled::Irrelevant => "said noise",
-        Labelled::Both => "said both",
-        Labelled::Neither if reply.document_reached(said) => "not labelled",
-        Labelled::Neither if reply.running() => "not yet labelled",
-        Labelled::Neither => "not reached",
-    }
-}
-
-fn sufficiency(app: &App, reply: &ReplyState, scores: &Scores, flow: &mut Flow) {
-    let theme = &app.theme;
-    // Rows: signal, noise; columns: relevant, irrelevant, both or neither.
-    let mut table = [[0usize; 3]; 2];
-    for doc in &scores.documents {
-        let (mark, tone) = role_mark(doc.role);
-        let role = if doc.role == Role::Noise {
-            "noise"
-        } else {
-            "signal"
-        };
-        let column = match doc.said {
-            Labelled::Relevant => 0,
-            Labelled::Irrelevant => 1,
-            Labelled::Both | Labelled::Neither => 2,
-        };
-        let reached = reply.document_reached(doc.said);
-        table[usize::from(doc.role == Role::Noise)][column] += usize::from(reached);
-        let (right, right_tone) = if reached {
-            right_mark(doc.right)
-        } else {
-            ("·", Tone::Faint)
-        };
-        let said = said_words(reply, doc.said);
-        let head = Line::from(span(theme, fit(&doc.label, 8), Tone::Text));
-        // Columns one below the other where there is room for the widest row.
-        let groups = if flow.width() < 36 {
-            vec![
-                vec![(format!("{mark} {role}"), tone)],
-                vec![
-                    (format!("{said} "), Tone::Text),
-                    (right.to_owned(), right_tone),
-                ],
-            ]
-        } else {
-            vec![vec![
-                (format!("{mark} {role:<8}"), tone),
-                (fit(said, 17), Tone::Text),
-                (right.to_owned(), right_tone),
-            ]]
-        };
-        flow.groups(&app.wraps, head, 8, &groups);
-    }
-    flow.gap();
-    confusion(app, &table, flow);
-    flow.gap();
-}
-
-/// How often documents of each role were called what: a table, or a sentence per role where it is too wide.
-/// Rows: signal, noise; columns: relevant, irrelevant, both or neither.
-fn confusion(app: &App, table: &[[usize; 3]; 2], flow: &mut Flow) {
-    let theme = &app.theme;
-    let heading = "called    relevant  irrelevant  unlabelled";
-    let tabular = flow.width() >= heading.len();
-    if tabular {
-        flow.line(Line::from(span(theme, heading, Tone::Faint)));
-    }
-    let names = [("● signal", Tone::Signal), ("○ noise", Tone::Noise)];
-    for ((name, tone), [relevant, irrelevant, neither]) in names.into_iter().zip(table) {
-        let head = span(theme, fit(name, 10), tone);
-        if tabular {
-            let numbers = format!("{relevant:>8}  {irrelevant:>10}  {neither:>10}");
-            let numbers = span(theme, numbers, Tone::Text);
-            flow.line(Line::from(vec![head, numbers]));
-        } else {
-            let groups: Vec<_> = [
-                format!("{relevant} called relevant"),
-                format!("{irrelevant} irrelevant"),
-                format!("{neither} unlabelled"),
-            ]
-            .map(|text| vec![(text, Tone::Text)])
-            .into();
-            flow.groups(&app.wraps, Line::from(head), 10, &groups);
-        }
-    }
-}
-
-/// A sub-question's document with its mark, and the columns that take.
-fn label(app: &App, reply: &ReplyState, sub: &SubScore) -> (Line<'static>, u16) {
-    let role = reply
-        .context
-        .documents
-        .iter()
-        .find(|doc| doc.label == sub.label)
-        .map_or(Role::Signal, |doc| doc.role);
-    let (mark, tone) = role_mark(role);
-    let head = Line::from(span(&app.theme, format!("{mark} {}  ", sub.label), tone));
-    let columns = u16::try_from(head.width()).unwrap_or(0);
-    (head, columns)
-}
-
-/// What stands for a part of sub-answer k that is not there.
-fn missing(reply: &ReplyState, index: usize, left_out: &'static str) -> &'static str {
-    match reply.sub_reached(index) {
-        true => left_out,
-        false => reply.missing_words(left_out),
-    }
-}
-
-/// Gold and given answer of a sub-question.
-fn answers(
-    app: &App,
-    state: &InstanceState,
-    reply: &ReplyState,
-    index: usize,
-    sub: &SubScore,
-    flow: &mut Flow,
-) {
-    let given = match &sub.given {
-        Some(given) if reply.sub_reached(index) => one_line(given),
-        Some(given) => format!("{}…", one_line(given)),
-        None => missing(reply, index, "skipped").into(),
-    };
-    let mut pieces = vec![("given ".to_owned(), Tone::Faint), (given, Tone::Text)];
-    if state.gold {
-        pieces.push(("   true ".into(), Tone::Faint));
-        pieces.push((one_line(&sub.gold), Tone::Good));
-        if let Some(planted) = &sub.planted {
-            pieces.push(("   planted ".into(), Tone::Faint));
-            pieces.push((one_line(planted), Tone::Adversarial));
-        }
-    }
-    let pieces = pieces.iter().map(|(text, tone)| (text.as_str(), *tone));
-    flow.text(&app.wraps, Rc::new(Rich::build(pieces)), 2);
-}
-
-fn integration(
-    app: &App,
-    state: &InstanceState,
-    reply: &ReplyState,
-    index: usize,
-    sub: &SubScore,
-    flow: &mut Flow,
-) {
-    let (head, columns) = label(app, reply, sub);
-    let mut groups = Vec::new();
-    if sub.given.is_some() && reply.sub_reached(index) {
-        let (mark, tone) = right_mark(sub.exact);
-        groups.push(vec![(format!("{mark} exact"), tone)]);
-        groups.push(vec![(format!("F1 {:.2}", sub.f1), Tone::Text)]);
-        if let Some(judge) = sub.judge {
-            groups.push(vec![(format!("judge {judge:.1}"), Tone::Text)]);
-        }
-        let (mark, tone) = right_mark(sub.attributed);
-        let mut document = vec![(format!("{mark} right document"), tone)];
-        if let Some(named) = sub.named.as_ref().filter(|_| !sub.attributed) {
-            document.push((format!(" ({})", one_line(named)), Tone::Faint));
-        }
-        groups.push(document);
-    }
-    flow.groups(&app.wraps, head, columns, &groups);
-    answers(app, state, reply, index, sub, flow);
-}
-
-fn robustness(
-    app: &App,
-    state: &InstanceState,
-    reply: &ReplyState,
-    index: usize,
-    sub: &SubScore,
-    flow: &mut Flow,
-) {
-    let (head, columns) = label(app, reply, sub);
-    let truth = if sub.planted.is_some() {
-        "edited"
-    } else {
-        "original"
-    };
-    let mut groups = vec![vec![(format!("{truth:<8}"), Tone::Text)]];
-    match (sub.verdict, sub.verdict_right) {
-        (Some(verdict), right) => {
-            let said = if verdict {
-                "said correct"
-            } else {
-                "said wrong"
-            };
-            let (mark, tone) = right_mark(right == Some(true));
-            groups.push(vec![(format!("{said} {mark}"), tone)]);
-        }
-        (None, _) if reply.sub_reached(index) => {
-            groups.push(vec![("no verdict ✗".into(), Tone::Bad)]);
-        }
-        (None, _) => groups.push(vec![(
-            format!("verdict {}", reply.missing_words("missing")),
-            Tone::Faint,
-        )]),
-    }
-    if sub.given.is_some() && reply.sub_reached(index) {
-        let (text, tone) = if sub.adopted {
-            ("✗ planted answer", Tone::Bad)
-        } else if sub.exact {
-            ("✓ true answer", Tone::Good)
-        } else {
-            ("other answer", Tone::Warning)
-        };
-        groups.push(vec![(text.to_owned(), tone)]);
-    }
-    flow.groups(&app.wraps, head, columns, &groups);
-    answers(app, state, reply, index, sub, flow);
-}
-
-/// Metrics of one reply, in the order and with the names of the benchmark.
-fn metrics(app: &App, reply: &ReplyState, scores: &Scores, flow: &mut Flow) {
-    for (metric, ratio) in &scores.counts {
-        let Some(name) = metric_name(*metric) else {
-            continue;
-        };
-        if reply.running() {
-            let (value, count) = so_far_words(reply, *metric);
-            metric_line(app, name, &value, count, flow);
-            continue;
-        }
-        let value = match ratio.value() {
-            Some(value) => format!("{:>5.1} %", value * 100.0),
-            None => "    –  ".into(),
-        };
-        let count = if ratio.num.fract() == 0.0 {
-            format!("  {:.0}/{:.0}", ratio.num, ratio.den)
-        } else {
-            format!("  {:.2}/{:.0}", ratio.num, ratio.den)
-        };
-        metric_line(app, name, &value, &count, flow);
-    }
-}
-
-/// A figure of a reply that still comes: never a rate, which would look like a result.
-pub(super) fn so_far_words(reply: &ReplyState, metric: Metric) -> (String, &'static str) {
-    match reply.so_far(metric) {
-        Some(SoFar { right, judged }) if judged > 0 => {
-            let right = if right.fract() == 0.0 {
-                format!("{right:.0}")
-            } else {
-                format!("{right:.2}")
-            };
-            (format!("{:>7}", format!("{right}/{judged}")), " so far")
-        }
-        _ => ("      –".into(), ""),
-    }
-}
-
-/// Name, value and count on one line in columns, or the numbers below the name where that is too wide.
-fn metric_line(app: &App, name: &str, value: &str, count: &str, flow: &mut Flow) {
-    let theme = &app.theme;
-    let line = Line::from(vec![
-        span(theme, fit(name, 25), Tone::Faint),
-        span(theme, value.to_owned(), Tone::Strong),
-        span(theme, count.to_owned(), Tone::Faint),
-    ]);
-    if line.width() <= flow.width() {
-        return flow.line(line);
-    }
-    let groups = [
-        vec![(name.to_owned(), Tone::Faint)],
-        vec![
-            (value.trim().to_owned(), Tone::Strong),
-            (count.to_owned(), Tone::Faint),
-        ],
-    ];
-    flow.groups(&app.wraps, Line::default(), 0, &groups);
-}
-
-/// The metrics worth a line for a single reply.
-fn metric_name(metric: Metric) -> Option<&'static str> {
-    Some(match metric {
-        Metric::NoiseDetectionAccuracy => "noise detection",
-        Metric::NoiseDetectionLabelled => "  among labelled",
-        Metric::SubExactMatch => "sub-answers exact",
-        Metric::SubTokenF1 => "sub-answers token F1",
-        Metric::SubJudgeScore => "sub-answers judged",
-        Metric::AttributionAccuracy => "right document named",
-        Metric::FactualErrorDetection => "factual error detection",
-        Metric::AdversarialRecall => "edited ones found",
-        Metric::FalseAlarmRate => "originals called wrong",
-        Metric::MisinformationAdopted => "misinformation adopted",
-        _ => return None,
-    })
-}
-
-fn other_lines(app: &App, state: &InstanceState, flow: &mut Flow) {
-    let key = app.keymap.key(Command::NextScenario);
-    for scenario in Scenario::ALL {
-        if scenario == state.condition.scenario {
-            continue;
-        }
-        let mut pieces = vec![(format!("{:<13}", scenario_title(scenario)), Tone::Strong)];
-        if flow.width() < 50 {
-            pieces[0].0 = format!("{}\n  ", scenario_title(scenario));
-        }
-        let latest = app.replies.latest(&state.question.id, scenario);
-        match latest.and_then(|reply| reply.verdict().map(|verdict| (reply, verdict))) {
-            Some((reply, verdict)) => {
-                let (mark, word) = verdict.words();
-                pieces.push((format!("{mark} {word}"), verdict_tone(verdict)));
-                let context = &reply.context;
-                let p = if scenario == Scenario::Standard {
-                    String::new()
-                } else {
-                    format!(", p {} %", context.p_requested)
-                };
-                let text = format!("  n {}{p}, seed {}", context.docs_requested, context.seed);
-                pieces.push((text, Tone::Faint));
-                if let Some(text) = headline(reply) {
-                    pieces.push((format!("  {text}"), Tone::Text));
-                }
-            }
-            None if latest.is_some() => pieces.push(("being answered".into(), Tone::Warning)),
-            None => pieces.push((why_empty(app, state, scenario, &key), Tone::Faint)),
-        }
-        let pieces = pieces.iter().map(|(text, tone)| (text.as_str(), *tone));
-        flow.text(&app.wraps, Rc::new(Rich::build(pieces)), 0);
-    }
-}
-
-/// The number that a scenario is about.
-fn headline(reply: &ReplyState) -> Option<String> {
-    let scores = reply.scores.as_ref()?;
-    let (metric, name) = match reply.context.scenario {
-        Scenario::Standard => return None,
-        Scenario::Sufficiency => (Metric::NoiseDetectionAccuracy, "labels right"),
-        Scenario::Integration => (Metric::SubExactMatch, "sub-answers exact"),
-        Scenario::Robustness => (Metric::FactualErrorDetection, "verdicts right"),
-    };
-    let ratio = scores.counts.get(&metric)?;
-    Some(format!("{name} {:.0}/{:.0}", ratio.num, ratio.den))
-}
-
-fn why_empty(app: &App, state: &InstanceState, scenario: Scenario, key: &str) -> String {
-    let Some(dataset) = app.data() else {
-        return String::new();
-    };
-    let pools = dataset.pools(&state.question.id);
-    match scenario {
-        Scenario::Integration | Scenario::Robustness if pools.sub_questions.is_empty() => {
-            "this question has no sub-questions".into()
-        }
-        Scenario::Robustness if pools.counterfactuals.is_empty() => {
-            "this question has no adversarial documents".into()
-        }
-        _ => format!("no reply yet ({key} switches)"),
     }
 }
 

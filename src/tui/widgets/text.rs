@@ -59,12 +59,12 @@ impl Rich {
         &self.text
     }
 
-    /// Where changes begin (in bytes): inserted and deleted words with nothing but blanks between them are one.
+    /// Where changes, or what is looked for, begin (in bytes): such words with nothing but blanks between them are one.
     pub fn changes(&self) -> Vec<usize> {
         let mut starts = Vec::new();
         let (mut start, mut inside) = (0, false);
         for (end, tone) in &self.runs {
-            if matches!(tone, Tone::Inserted | Tone::Deleted) {
+            if matches!(tone, Tone::Inserted | Tone::Deleted | Tone::Match) {
                 if !inside {
                     starts.push(start);
                 }

@@ -1,23 +1,21 @@
 //! `medrgb build review import`.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::json;
 
 use super::Set;
 use crate::cli::Failure;
-use crate::cli::common::{Environment, note, say, say_json};
+use crate::cli::common::{Environment, say, say_json};
 use crate::cli::rows::read_rows;
+use crate::cli::taking::{self, Standing, Tally};
 use crate::data::dataset::Dataset;
-use crate::data::reviews::{ReviewShelf, Reviews, beside, read_row};
+use crate::data::reviews::{Reviews, beside, read_row};
+use crate::data::store::StoreError;
 use crate::domain::annotation::Hand;
-use crate::domain::review::{Act, Change, Decision, Event};
-use crate::domain::text::{clean, count};
+use crate::domain::review::{Act, Change, Decision, Event, ReviewBook};
 use crate::engine::models::store_file;
-
-/// Problems that are written out.
-const PROBLEMS_SHOWN: usize = 5;
 
 /// Arguments of `medrgb build review import`.
 #[derive(Debug, clap::Args)]
@@ -42,12 +40,46 @@ struct Incoming {
     decision: Decision,
 }
 
-#[derive(Default)]
-struct Tally {
-    imported: usize,
-    held: usize,
-    kept: usize,
-    problems: Vec<String>,
+impl taking::Incoming for Incoming {
+    type Journal = Reviews;
+    type Book = ReviewBook;
+
+    fn subject(&self) -> &str {
+        &self.dataset
+    }
+
+    fn hand(&self) -> &Hand {
+        &self.hand
+    }
+
+    fn books(reviews: &Reviews, dataset: &str) -> Result<BTreeMap<Hand, ReviewBook>, StoreError> {
+        Ok(reviews.of_dataset(dataset)?.books)
+    }
+
+    fn standing(&self, book: &ReviewBook) -> Standing {
+        match book.get(&self.item) {
+            Some(held) if held.says_the_same(&self.decision) => Standing::Held,
+            Some(held) if !held.is_blank() => Standing::Differs,
+            _ => Standing::New,
+        }
+    }
+
+    fn put(&self, reviews: &Reviews, book: &mut ReviewBook) -> Result<(), StoreError> {
+        let decision = &self.decision;
+        let event = Event {
+            at: String::new(),
+            act: Act::Change {
+                item: self.item.clone(),
+                kind: decision.kind,
+                question_id: decision.question_id.clone(),
+                doc_id: decision.doc_id.clone(),
+                change: Change::Put(Box::new(decision.clone())),
+            },
+        };
+        reviews.add(&self.dataset, &self.hand, &event)?;
+        book.apply(&event);
+        Ok(())
+    }
 }
 
 pub(super) fn run(args: &Args, environment: &Environment) -> Result<(), Failure> {
@@ -71,26 +103,15 @@ pub(super) fn run(args: &Args, environment: &Environment) -> Result<(), Failure>
     }
     let file = beside(&store_file(&environment.paths));
     let reviews = Reviews::open(&file).map_err(Failure::failed)?;
-    take_in(&reviews, &incoming, args.replace, &mut tally)?;
-    for problem in tally.problems.iter().take(PROBLEMS_SHOWN) {
-        note(&format!("note: {}", clean(problem)));
-    }
-    if tally.kept > 0 {
-        note(&format!(
-            "note: {} differ from what the same person decided here, which was kept; --replace takes the file's",
-            count(tally.kept, "decision")
-        ));
-    }
-    let (imported, held, kept) = (tally.imported, tally.held, tally.kept);
-    let unreadable = tally.problems.len();
+    tally.take_in(&reviews, &incoming, args.replace)?;
+    tally.note_problems();
+    tally.note_kept("decision", "decided");
     match args.json {
         true => say_json(&json!({
-            "imported": imported, "already_there": held, "kept": kept, "unreadable": unreadable,
+            "imported": tally.imported, "already_there": tally.held, "kept": tally.kept,
+            "unreadable": tally.problems.len(),
         })),
-        false => say(&format!(
-            "{} imported, {held} already there, {kept} kept as they are here, {unreadable} can't be read",
-            count(imported, "decision")
-        )),
+        false => say(&tally.sentence("decision")),
     }
 }
 
@@ -104,45 +125,4 @@ fn incoming(line: &str, under: Option<&str>) -> Result<Incoming, String> {
         hand,
         decision,
     })
-}
-
-fn take_in(
-    reviews: &Reviews,
-    incoming: &[Incoming],
-    replace: bool,
-    tally: &mut Tally,
-) -> Result<(), Failure> {
-    let mut shelves: HashMap<&str, ReviewShelf> = HashMap::new();
-    for row in incoming {
-        if !shelves.contains_key(row.dataset.as_str()) {
-            let shelf = reviews.of_dataset(&row.dataset).map_err(Failure::failed)?;
-            shelves.insert(&row.dataset, shelf);
-        }
-        let Some(shelf) = shelves.get_mut(row.dataset.as_str()) else {
-            continue;
-        };
-        let book = shelf.books.entry(row.hand.clone()).or_default();
-        match book.get(&row.item) {
-            Some(held) if held.says_the_same(&row.decision) => tally.held += 1,
-            Some(held) if !held.is_blank() && !replace => tally.kept += 1,
-            _ => {
-                let event = Event {
-                    at: String::new(),
-                    act: Act::Change {
-                        item: row.item.clone(),
-                        kind: row.decision.kind,
-                        question_id: row.decision.question_id.clone(),
-                        doc_id: row.decision.doc_id.clone(),
-                        change: Change::Put(Box::new(row.decision.clone())),
-                    },
-                };
-                reviews
-                    .add(&row.dataset, &row.hand, &event)
-                    .map_err(Failure::failed)?;
-                book.apply(&event);
-                tally.imported += 1;
-            }
-        }
-    }
-    Ok(())
 }

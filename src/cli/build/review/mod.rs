@@ -69,11 +69,13 @@ fn nothing_yet(folder: Option<&Path>, name: &str) -> Failure {
     ))
 }
 
-/// The decisions of all, without making a file where none is.
+/// The decisions of all, only to read them, without making a file where none is.
 fn open(environment: &Environment) -> Result<Option<Reviews>, Failure> {
     let file = beside(&store_file(&environment.paths));
     match file.exists() {
-        true => Reviews::open(&file).map(Some).map_err(Failure::failed),
+        true => Reviews::open_for_reading(&file)
+            .map(Some)
+            .map_err(Failure::failed),
         false => Ok(None),
     }
 }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
+use crate::domain::build::Private;
 use crate::engine::build::web::Skip;
 
 /// Whether an address belongs to the public internet: not to this machine, a private network, a link, a test range or
@@ -58,43 +59,29 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     }
 }
 
-/// Which addresses may be read that are not public: for intranets and tests.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Private {
-    /// None.
-    #[default]
-    Closed,
-    /// These alone.
-    These(Vec<IpAddr>),
-    /// All.
-    Open,
-}
-
-impl Private {
-    /// Whether an address may be read.
-    pub fn admits(&self, address: IpAddr) -> bool {
-        match self {
-            Private::Open => true,
-            Private::Closed => is_public(address),
-            // An address and its mapped form are one.
-            Private::These(these) => {
-                is_public(address)
-                    || these
-                        .iter()
-                        .any(|one| one.to_canonical() == address.to_canonical())
-            }
+/// Whether an address may be read.
+fn admits(private: &Private, address: IpAddr) -> bool {
+    match private {
+        Private::Open => true,
+        Private::Closed => is_public(address),
+        // An address and its mapped form are one.
+        Private::These(these) => {
+            is_public(address)
+                || these
+                    .iter()
+                    .any(|one| one.to_canonical() == address.to_canonical())
         }
     }
+}
 
-    /// What the manifest says of it.
-    pub(super) fn describe(&self) -> serde_json::Value {
-        match self {
-            Private::Closed => serde_json::json!(false),
-            Private::Open => serde_json::json!(true),
-            Private::These(these) => {
-                let these: Vec<String> = these.iter().map(IpAddr::to_string).collect();
-                serde_json::json!(these)
-            }
+/// What the manifest says of the addresses that may be read.
+pub(super) fn describe(private: &Private) -> serde_json::Value {
+    match private {
+        Private::Closed => serde_json::json!(false),
+        Private::Open => serde_json::json!(true),
+        Private::These(these) => {
+            let these: Vec<String> = these.iter().map(IpAddr::to_string).collect();
+            serde_json::json!(these)
         }
     }
 }
@@ -117,7 +104,7 @@ pub(super) fn check(url: &Url, private: &Private) -> Result<(), Skip> {
         Some(url::Host::Domain(_)) => None,
     };
     match literal {
-        Some(address) if !private.admits(address) => Err(Skip::lasting(format!(
+        Some(address) if !admits(private, address) => Err(Skip::lasting(format!(
             "{address} is no public address; --allow-private reads it"
         ))),
         _ => Ok(()),
@@ -140,7 +127,7 @@ impl Resolve for Admitted {
             // The system's resolver waits.
             let found = tokio::task::spawn_blocking(move || asked.to_socket_addrs()).await??;
             let admitted: Vec<SocketAddr> =
-                found.filter(|found| private.admits(found.ip())).collect();
+                found.filter(|found| admits(&private, found.ip())).collect();
             match admitted.is_empty() {
                 true => Err(format!("{host} {NOT_PUBLIC}").into()),
                 false => Ok(Box::new(admitted.into_iter()) as Addrs),

@@ -10,7 +10,8 @@ use reqwest::header::{
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
 
-use crate::engine::build::web::address::{self, Admitted, NOT_PUBLIC, Private};
+use crate::domain::build::Private;
+use crate::engine::build::web::address::{self, Admitted, NOT_PUBLIC};
 use crate::engine::build::web::{AGENT, Skip, Web};
 
 /// The most redirects of a page.

@@ -17,12 +17,13 @@ use reqwest::{Client, Url};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::data::clock::now;
 use crate::data::output;
-use crate::engine::ask::now;
+use crate::domain::build::Private;
 use crate::engine::build::asker::hash_of;
 use crate::model::http::install_crypto_provider;
 
-pub use address::{Private, is_public};
+pub use address::is_public;
 pub use find::{Engine, GOOGLE, Link, SearchTrouble};
 
 /// How this program names itself to sites; `robots.txt` rules for `medrgb` apply to it.
@@ -147,7 +148,7 @@ impl Web {
     pub(super) fn describe(&self) -> Value {
         json!({
             "engine": self.settings.engine.describe(),
-            "allow_private": self.settings.private.describe(),
+            "allow_private": address::describe(&self.settings.private),
             "most_bytes": self.settings.most_bytes,
             "timeout_s": self.settings.timeout.as_secs_f64(),
         })

@@ -6,7 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::{level_mark, person};
+use super::{READING, level_mark, person};
 use crate::domain::annotation::Part;
 use crate::domain::review::{Content, Decision, ItemKind, Verdict};
 use crate::domain::text::count;
@@ -64,6 +64,19 @@ pub fn extent(app: &App, at: usize) -> (usize, usize) {
         _ => facts(app, inner.width),
     };
     (flow.rows(), usize::from(inner.height))
+}
+
+/// Rows to scroll so that the first change of an edit, or the answer of a sub-question, is in sight.
+pub fn first_in_sight(app: &App) -> usize {
+    let inner = inside(areas(app)[0]);
+    let (flow, height) = (document(app, inner.width), usize::from(inner.height));
+    match flow.changes().first() {
+        // A few rows before it say what it is about.
+        Some(row) if row + 2 > height => {
+            (row.saturating_sub(height / 3)).min(flow.rows().saturating_sub(height))
+        }
+        _ => 0,
+    }
 }
 
 pub(in crate::tui::view) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
@@ -170,6 +183,10 @@ fn document(app: &App, width: u16) -> Flow {
         (Some(open.at) == queue.current()).then_some(open)
     });
     let Some(open) = open else {
+        if app.review.opening.is_some() {
+            flow.say(&app.wraps, READING, Tone::Text);
+            return flow;
+        }
         let back = app.keymap.key(Command::Back);
         let text = format!("There is no item on screen. {back} goes back to the list.");
         flow.say(&app.wraps, &text, Tone::Faint);
@@ -183,7 +200,7 @@ fn document(app: &App, width: u16) -> Flow {
         DiffView::Inserted => 1,
         DiffView::Deleted => 2,
     };
-    flow.text(&app.wraps, open.texts[view].clone(), 0);
+    flow.changed_text(&app.wraps, open.texts[view].clone());
     if let Some((inserted, deleted, ratio)) = open.size {
         flow.gap();
         let words = format!(

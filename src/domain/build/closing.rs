@@ -1,0 +1,197 @@
+//! What came of a stage, in words: how many items were asked for, what became of them, and why some are missing.
+
+use crate::domain::build::{Stage, StageReport, by_reason};
+use crate::domain::text::{count, one_line, shortened};
+
+/// Reasons that are named.
+const NAMED: usize = 3;
+/// The most characters of a reason.
+const LONGEST: usize = 160;
+
+/// How many items were asked for, and what became of them.
+pub fn outcome(stage: Stage, report: &StageReport) -> String {
+    let kept = report.made();
+    let asked = kept + report.dropped() + report.failed();
+    let how = [
+        (report.repaired(), "after a repair"),
+        (report.flawed(), "with a flaw"),
+    ];
+    let how: Vec<String> = how
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, words)| format!("{number} {words}"))
+        .collect();
+    let how = match how.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", how.join(", ")),
+    };
+    let head = match stage {
+        Stage::Topics => format!("asked for the topics of {}", count(asked, "question")),
+        Stage::Retrieve => return found(report),
+        Stage::SubQuestions => format!("asked for {}", count(asked, "sub-question")),
+        Stage::Adversarial => format!("asked for {}", count(asked, "adversarial edit")),
+    };
+    let kept = match kept {
+        0 => "none kept".to_owned(),
+        _ if kept == asked => format!("all kept{how}"),
+        _ => format!("{kept} kept{how}"),
+    };
+    listed(
+        format!("{head}: {kept}"),
+        &[
+            (report.dropped(), "dropped"),
+            (report.failed(), "without a reply"),
+        ],
+    )
+}
+
+/// What a search has found: what it asks for are questions, what it makes are documents.
+fn found(report: &StageReport) -> String {
+    let all = report.questions.len();
+    let with = report.questions.iter().filter(|(_, own)| own.made > 0);
+    let documents = count(report.made(), "document");
+    let found = match with.count() {
+        0 => "no document found".to_owned(),
+        with if with == all => format!("{documents} found, some for each"),
+        with => format!("{documents} found, for {with} of them"),
+    };
+    // A question that was dropped is one without documents.
+    let pages = report.losses(|one| &one.dropped);
+    let pages = pages.filter(|(_, loss)| !loss.item.is_empty()).count();
+    listed(
+        format!("searched for {}: {found}", count(all, "question")),
+        &[
+            (pages, "pages dropped"),
+            (report.failed(), "without a reply"),
+            (report.skipped(), "pages not read"),
+        ],
+    )
+}
+
+/// A text with those numbers that are not 0 behind it.
+fn listed(mut text: String, numbers: &[(usize, &str)]) -> String {
+    for (number, words) in numbers.iter().filter(|(number, _)| *number > 0) {
+        text += &format!(", {number} {words}");
+    }
+    text
+}
+
+/// Why items are missing: the most frequent reasons, what differs between items left open; `None` where none is missing.
+pub fn reasons(report: &StageReport) -> Option<String> {
+    let dropped = report.losses(|one| &one.dropped);
+    let groups = by_reason(dropped.chain(report.losses(|one| &one.failed)));
+    let named: Vec<String> = groups
+        .iter()
+        .take(NAMED)
+        .map(|(reason, losses)| {
+            let reason = shortened(&one_line(reason), LONGEST);
+            format!("{} × {reason}", losses.len())
+        })
+        .collect();
+    let rest: usize = groups.iter().skip(NAMED).map(|(_, all)| all.len()).sum();
+    match (named.is_empty(), rest) {
+        (true, _) => None,
+        (false, 0) => Some(named.join("; ")),
+        (false, rest) => Some(format!("{}; {rest} × something else", named.join("; "))),
+    }
+}
+
+/// What is said where nothing came of a stage; `rest` are the stages that were not run for that.
+pub fn nothing_kept(stage: Stage, report: &StageReport, rest: &[Stage]) -> String {
+    let mut text = format!(
+        "nothing came of the stage {}: {}",
+        stage.name(),
+        outcome(stage, report)
+    );
+    if let Some(reasons) = reasons(report) {
+        text += &format!(". Why: {reasons}");
+    }
+    if !rest.is_empty() {
+        let names: Vec<&str> = rest.iter().map(|stage| stage.name()).collect();
+        text += &format!(". Not run, for want of it: {}", names.join(", "));
+    }
+    text
+}
+
+/// What can be done about a stage of which nothing came: one sentence.
+pub fn remedy(stage: Stage, report: &StageReport) -> &'static str {
+    match (stage, report.failed() > 0 && report.dropped() == 0) {
+        (_, true) => "What got no reply is asked again the next time",
+        (Stage::Retrieve, _) => {
+            "Look whether the search topics (topics.json) are good ones and the index or the web holds documents about them"
+        }
+        _ => {
+            "The same model would get the same replies from the ledger; another model, other prompts or more repairs ask anew"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::domain::build::QuestionReport;
+
+    fn report(of: &[QuestionReport]) -> StageReport {
+        let questions = of.iter().cloned().enumerate();
+        StageReport {
+            questions: questions.map(|(at, own)| (format!("q{at}"), own)).collect(),
+        }
+    }
+
+    #[test]
+    fn every_item_that_was_asked_for_is_accounted_for() {
+        let mut own = QuestionReport::default();
+        own.keep("a", 1, "");
+        own.keep("b", 0, "long");
+        own.drop("c", "the answer \"iron\" does not stand in the document");
+        own.drop("d", "the answer \"zinc\" does not stand in the document");
+        own.fail("e", "no reply came within 6 s");
+        let some = report(&[own]);
+        assert_eq!(
+            outcome(Stage::SubQuestions, &some),
+            "asked for 5 sub-questions: 2 kept (1 after a repair, 1 with a flaw), 2 dropped, 1 without a reply"
+        );
+        assert_eq!(
+            reasons(&some).unwrap(),
+            "2 × the answer \"…\" does not stand in the document; 1 × no reply came within N s"
+        );
+        let mut all = QuestionReport::default();
+        all.keep("", 0, "");
+        let all = report(&[all]);
+        assert_eq!(
+            outcome(Stage::Topics, &all),
+            "asked for the topics of 1 question: all kept"
+        );
+        assert_eq!(reasons(&all), None);
+    }
+
+    #[test]
+    fn documents_are_counted_with_the_questions_that_have_some() {
+        let mut none = QuestionReport::default();
+        none.drop("", "no document was found");
+        let some = QuestionReport {
+            made: 3,
+            ..QuestionReport::default()
+        };
+        assert_eq!(
+            outcome(Stage::Retrieve, &report(&[some, none.clone()])),
+            "searched for 2 questions: 3 documents found, for 1 of them"
+        );
+        let text = nothing_kept(Stage::Retrieve, &report(&[none]), &[Stage::SubQuestions]);
+        assert_eq!(
+            text,
+            "nothing came of the stage retrieve: searched for 1 question: no document found. Why: 1 × no document was found. Not run, for want of it: subqa"
+        );
+    }
+
+    #[test]
+    fn a_remedy_fits_what_is_missing() {
+        let mut silent = QuestionReport::default();
+        silent.fail("a", "no reply came within 6 s");
+        let asks_again = remedy(Stage::SubQuestions, &report(&[silent.clone()]));
+        assert!(asks_again.contains("asked again"));
+        silent.drop("b", "the reply holds no JSON object");
+        assert!(remedy(Stage::SubQuestions, &report(&[silent])).contains("another model"));
+    }
+}

@@ -1,0 +1,107 @@
+//! The rows of the table that most screens share: moving about, leaving, help.
+
+use crate::tui::command::places::{ALL, BELOW, BROWSE, EVERYWHERE};
+use crate::tui::command::{Command, CommandInfo, row};
+
+/// In the order of help and footer.
+pub(super) const ROWS: &[CommandInfo] = &[
+    row(Command::Up, "up", &["k", "up"], ALL, "", "up"),
+    row(Command::Down, "down", &["j", "down"], ALL, "", "down"),
+    row(
+        Command::PageUp,
+        "page-up",
+        &["pageup", "ctrl-b"],
+        ALL,
+        "",
+        "a page up",
+    ),
+    row(
+        Command::PageDown,
+        "page-down",
+        &["pagedown", "ctrl-f", "space"],
+        ALL,
+        "",
+        "a page down",
+    ),
+    row(Command::Top, "top", &["home", "<"], ALL, "", "to the start"),
+    row(
+        Command::Bottom,
+        "bottom",
+        &["end", "G", ">"],
+        ALL,
+        "",
+        "to the end",
+    ),
+    row(
+        Command::Fresh,
+        "fresh",
+        &["F"],
+        ALL,
+        "",
+        "start afresh: no filter, no open question, the list of questions",
+    ),
+    row(
+        Command::Palette,
+        "palette",
+        &[":"],
+        EVERYWHERE,
+        "",
+        "find a command by name",
+    ),
+    row(
+        Command::ToggleMouse,
+        "mouse",
+        &["f8"],
+        EVERYWHERE,
+        "",
+        "mouse on or off (on: the terminal's own text selection stops)",
+    ),
+    row(
+        Command::Redraw,
+        "redraw",
+        &["ctrl-l"],
+        EVERYWHERE,
+        "",
+        "draw the screen anew",
+    ),
+    row(
+        Command::Suspend,
+        "suspend",
+        &["ctrl-z"],
+        EVERYWHERE,
+        "",
+        "back to the shell; `fg` returns",
+    ),
+    row(
+        Command::Back,
+        "back",
+        &["q", "esc"],
+        BELOW,
+        "back",
+        "back to where you came from",
+    ),
+    row(
+        Command::Leave,
+        "leave",
+        &["q"],
+        BROWSE,
+        "quit",
+        "leave the program",
+    ),
+    row(
+        Command::Quit,
+        "quit",
+        &["ctrl-c"],
+        EVERYWHERE,
+        "",
+        "leave the program",
+    ),
+    row(
+        Command::Help,
+        "help",
+        &["?"],
+        EVERYWHERE,
+        "all keys",
+        "this list",
+    ),
+];
