@@ -13,6 +13,8 @@ pub struct Records {
     core: Reader,
     text: Vec<u8>,
     ends: Vec<usize>,
+    /// Line ends passed so far.
+    passed: u64,
 }
 
 impl Records {
@@ -23,6 +25,7 @@ impl Records {
             core: ReaderBuilder::new().delimiter(delimiter).build(),
             text: vec![0; 1 << 12],
             ends: vec![0; 64],
+            passed: 0,
         }
     }
 
@@ -33,13 +36,15 @@ impl Records {
     /// When the file can't be read on, or a record is longer than is read.
     #[allow(clippy::type_complexity)] // said in the text above
     pub fn next_record(&mut self) -> io::Result<Option<(u64, Result<Vec<String>, String>)>> {
-        let line = self.core.line();
+        self.pass_line_ends()?;
+        let line = self.passed + 1;
         let (mut written, mut cells) = (0, 0);
         loop {
             let chunk = self.input.fill_buf()?;
             let (result, used, text, ends) =
                 self.core
                     .read_record(chunk, &mut self.text[written..], &mut self.ends[cells..]);
+            self.passed += line_ends(chunk.get(..used).unwrap_or_default());
             self.input.consume(used);
             written += text;
             cells += ends;
@@ -54,6 +59,23 @@ impl Records {
                 ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
                 ReadRecordResult::Record => return Ok(Some((line, self.cells(cells)))),
                 ReadRecordResult::End => return Ok(None),
+            }
+        }
+    }
+
+    /// Passes over blank lines, and over the second half of a line end of two bytes.
+    fn pass_line_ends(&mut self) -> io::Result<()> {
+        loop {
+            let chunk = self.input.fill_buf()?;
+            let blank = chunk
+                .iter()
+                .take_while(|byte| matches!(byte, b'\r' | b'\n'));
+            let count = blank.count();
+            self.passed += line_ends(chunk.get(..count).unwrap_or_default());
+            let more = count > 0 && count == chunk.len();
+            self.input.consume(count);
+            if !more {
+                return Ok(());
             }
         }
     }
@@ -75,6 +97,10 @@ impl Records {
         }
         Ok(cells)
     }
+}
+
+fn line_ends(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
 /// Writes a record; cells with commas, quotes or line ends are quoted (RFC 4180).
@@ -123,6 +149,16 @@ mod tests {
         assert_eq!(all[2].0, 5);
         assert!(read(b"a\n\xff\nb")[1].1.is_err());
         assert_eq!(read(b"a\n\xff\nb")[2].1, Ok(vec!["b".to_owned()]));
+    }
+
+    #[test]
+    fn lines_are_counted_alike_whatever_ends_them() {
+        for end in ["\n", "\r\n"] {
+            let text = ["a,b", "1,2", "", "\"two", "lines\",3", "4", "5,6"].join(end);
+            let text: &'static [u8] = text.leak().as_bytes();
+            let lines: Vec<u64> = read(text).into_iter().map(|(line, _)| line).collect();
+            assert_eq!(lines, [1, 2, 4, 6, 7], "{end:?}");
+        }
     }
 
     #[test]

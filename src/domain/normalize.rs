@@ -7,7 +7,8 @@ use unicode_normalization::UnicodeNormalization;
 use crate::domain::text::collapse;
 
 /// The headline form for exact match: NFKC, case folded, dashes as `-`, white space collapsed;
-/// `. , ; : ! ?`, quotes and paired brackets stripped at the ends only; a leading article dropped.
+/// `. , ; : ! ?`, quotes and paired brackets stripped at the ends only; a leading article dropped. A decimal point
+/// at the beginning is none of these: `.5 mg` is `0.5 mg`.
 ///
 /// Inner punctuation and `< > ≤ ≥ ± % + -` stay, so `1.5 mg` differs from `15 mg`, `<5%` from `>5%`
 /// and `hepatitis A` from `hepatitis`.
@@ -27,14 +28,30 @@ pub fn headline(text: &str) -> String {
         .iter()
         .find_map(|article| bare.strip_prefix(article))
         .unwrap_or(bare);
-    strip_ends(without_article).to_owned()
+    let plain = strip_ends(without_article);
+    match begins_decimal(plain) {
+        true => format!("0{plain}"),
+        false => plain.to_owned(),
+    }
+}
+
+/// Whether a text begins with a decimal point.
+fn begins_decimal(text: &str) -> bool {
+    let after = text.strip_prefix('.');
+    after.is_some_and(|after| after.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Drops punctuation, quotes and brackets that enclose the whole, as long as there are any.
 fn strip_ends(text: &str) -> &str {
     let mut rest = text;
     loop {
-        let mut next = rest.trim_matches(|c: char| c.is_whitespace() || is_end_mark(c));
+        let is_mark = |c: char| c.is_whitespace() || is_end_mark(c);
+        let mut next = rest.trim_end_matches(is_mark);
+        while !begins_decimal(next)
+            && let Some(shorter) = next.strip_prefix(is_mark)
+        {
+            next = shorter;
+        }
         if let Some(inner) = inside_brackets(next) {
             next = inner;
         }
@@ -137,6 +154,20 @@ pub fn token_f1(given: &str, gold: &str) -> f64 {
         }
     }
     2.0 * common as f64 / (given.len() + gold.len()) as f64
+}
+
+#[cfg(test)]
+mod decimal_tests {
+    use super::{headline, same};
+
+    #[test]
+    fn a_decimal_point_is_no_punctuation() {
+        assert!(same(".5 mg", "0.5 mg"));
+        assert!(!same(".5 mg", "5 mg"));
+        assert!(same("\".5\".", "0.5"));
+        assert_eq!(headline("... 5 mg."), "5 mg");
+        assert_eq!(headline("."), "");
+    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ pub(super) struct Entry {
     pub(super) counterfactuals: Vec<Counterfactual>,
     /// What was left out, one sentence each.
     pub(super) faults: Vec<String>,
+    /// Documents of a context that play another role than signal, and so are not among its documents.
+    pub(super) other_roles: usize,
     /// Whether the question's text or options are not as they stood, see [`is_changed`].
     pub(super) cleaned: bool,
 }
@@ -40,6 +42,7 @@ impl Entry {
             sub_questions: Vec::new(),
             counterfactuals: Vec::new(),
             faults: Vec::new(),
+            other_roles: 0,
             cleaned,
         }
     }
@@ -324,7 +327,15 @@ pub(super) fn answer_text(
                 .and_then(|number| usize::try_from(number).ok());
             whole.ok_or_else(|| format!("the answer {number} is no position of an option"))?
         }
-        Value::Array(items) if items.len() == 1 => return answer_text(&items[0], options, start),
+        Value::Array(items) => match items.as_slice() {
+            [one] => return answer_text(one, options, start),
+            several => {
+                return Err(format!(
+                    "the answer is a list of {} values, but one letter or text is expected",
+                    several.len()
+                ));
+            }
+        },
         other => {
             return Err(format!(
                 "the answer is {}, but a letter or text is expected",
@@ -423,6 +434,10 @@ fn rest(mut record: Map<String, Value>) -> Map<String, Value> {
 
 fn documents(row: &Map<String, Value>, fields: &DocumentFields, entry: &mut Entry) {
     for (at, item) in items(row, &fields.field, entry).into_iter().enumerate() {
+        if plays_another_role(&item, &entry.question.id) {
+            entry.other_roles += 1;
+            continue;
+        }
         match document(item, fields, &entry.question.id, entry.documents.len()) {
             Some(document) => entry.documents.push(document),
             None => entry.faults.push(format!(
@@ -432,6 +447,25 @@ fn documents(row: &Map<String, Value>, fields: &DocumentFields, entry: &mut Entr
             )),
         }
     }
+}
+
+/// Whether a document of a context says that it is no signal document of this question: its role is another
+/// one, or it comes from another question.
+fn plays_another_role(item: &Value, question_id: &str) -> bool {
+    let text = |field: &str| item.get(field).and_then(Value::as_str).map(str::trim);
+    let of_another = text("from_question").is_some_and(|id| !id.is_empty() && id != question_id);
+    let other_role = text("role").is_some_and(|role| {
+        [
+            "noise",
+            "adversarial",
+            "irrelevant",
+            "distractor",
+            "counterfactual",
+        ]
+        .iter()
+        .any(|other| role.eq_ignore_ascii_case(other))
+    });
+    other_role || of_another
 }
 
 fn document(

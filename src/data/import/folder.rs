@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -59,8 +59,16 @@ impl Output {
         };
         fs::create_dir_all(parent).map_err(|error| write_error(parent, error))?;
         workshop::clear(parent);
-        let workshop = Workshop::begin(parent, target)
-            .map_err(|error| write_error(parent, output::reason(&error)))?;
+        let workshop = Workshop::begin(parent, target).map_err(|error| {
+            // The folder is there by now: where nothing can be found in it, nothing can be made.
+            match error.kind() {
+                io::ErrorKind::NotFound => write_error(
+                    target,
+                    "no folder can be made there; name another with --out",
+                ),
+                _ => write_error(parent, output::reason(&error)),
+            }
+        })?;
         let output = Output {
             target: target.to_path_buf(),
             workshop,

@@ -65,18 +65,21 @@ fn read_file(sink: &mut Sink<'_>, path: &Path, several: bool) -> Result<(), Impo
             _ => Step::Skip,
         },
         &mut |trail, value| {
-            if trail.len() == 1 {
-                if trail[0] == "eval" {
+            let sample = match trail {
+                [key] if key == "eval" => {
                     head = head_of(&value);
+                    return Ok(());
                 }
-                return Ok(());
-            }
+                [_, sample] => sample,
+                // Not a log, or one without samples.
+                _ => return Ok(()),
+            };
             if !begun {
                 begin(sink, path, &head, several, writes_folder)?;
                 begun = true;
             }
             sink.look()?;
-            let number = trail[1].parse::<usize>().map_or(0, |at| at + 1);
+            let number = sample.parse::<usize>().map_or(0, |at| at + 1);
             let place = format!("{}, sample {number}", path.display());
             match take(sink, &value, &place, &head) {
                 Ok(taken) => taken,
@@ -235,9 +238,12 @@ fn question(
     }
     row.insert("medrgb question".to_owned(), json!(input_text(sample)));
     row.insert("medrgb options".to_owned(), options.clone());
-    if let Some(target) = sample.get("target")
-        && let Ok(answer) = answer_text(target, &options, None)
-    {
+    let is_mapped = given.is_some_and(|mapping| mapping.answer.is_some());
+    if !is_mapped {
+        let target = sample.get("target").filter(|target| !target.is_null());
+        let target = target.ok_or("field \"target\" is missing; it holds the right answer")?;
+        let answer = answer_text(target, &options, None)
+            .map_err(|why| format!("field \"target\": {why}"))?;
         row.insert("medrgb answer".to_owned(), json!(answer));
     }
     let own = Mapping {
@@ -331,11 +337,9 @@ fn reply(sample: &Map<String, Value>, head: &Head) -> Result<GivenReply, String>
         reply.total_ms = (seconds * 1000.0) as u64;
     }
     if let Some(Value::Array(messages)) = sample.get("messages") {
-        let user = messages
-            .iter()
-            .position(|message| message["role"] == "user");
+        let user = messages.iter().find(|message| message["role"] == "user");
         reply.user = user
-            .map(|at| content_text(&messages[at]["content"]))
+            .map(|message| content_text(&message["content"]))
             .unwrap_or_default();
         let system = messages.iter().find(|message| message["role"] == "system");
         reply.system = system

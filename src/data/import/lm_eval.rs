@@ -236,8 +236,9 @@ fn requests(sample: &Map<String, Value>) -> Vec<Vec<Value>> {
 
 /// The reply: the generated text, or the letter with the highest log-likelihood.
 fn reply(sample: &Map<String, Value>, question: &Question) -> Result<GivenReply, String> {
-    let resps = match sample.get("resps").or_else(|| sample.get("filtered_resps")) {
-        Some(Value::Array(resps)) if !resps.is_empty() => resps,
+    let resps = sample.get("resps").or_else(|| sample.get("filtered_resps"));
+    let (first, resps) = match resps.and_then(Value::as_array).map(Vec::as_slice) {
+        Some(resps @ [first, ..]) => (first, resps),
         _ => return Err("field \"resps\" is missing or empty".to_owned()),
     };
     let user = requests(sample)
@@ -246,7 +247,7 @@ fn reply(sample: &Map<String, Value>, question: &Question) -> Result<GivenReply,
         .and_then(|request| request.into_iter().next())
         .and_then(|text| text.as_str().map(str::to_owned))
         .unwrap_or_default();
-    if let Some(text) = generated(&resps[0]) {
+    if let Some(text) = generated(first) {
         let mut reply = GivenReply::text(text);
         reply.user = user;
         return Ok(reply);
@@ -268,7 +269,9 @@ fn reply(sample: &Map<String, Value>, question: &Question) -> Result<GivenReply,
         .iter()
         .position(|likelihood| *likelihood == highest)
         .ok_or("the log-likelihoods are no numbers")?;
-    let mut reply = GivenReply::text(question.options[best].letter);
+    let chosen = question.options.get(best);
+    let chosen = chosen.ok_or("the question has no option for the highest log-likelihood")?;
+    let mut reply = GivenReply::text(chosen.letter);
     reply.user = user;
     reply
         .more
@@ -304,7 +307,7 @@ fn generated(resp: &Value) -> Option<String> {
 fn likelihood(resp: &Value) -> Option<f64> {
     let items = resp.as_array()?;
     match items.as_slice() {
-        [Value::Array(_)] => likelihood(&items[0]),
+        [one @ Value::Array(_)] => likelihood(one),
         [number, greedy] => {
             let is_flag = match greedy {
                 Value::Bool(_) => true,

@@ -45,6 +45,8 @@ pub(super) struct Sink<'a> {
     records: usize,
     /// Questions or replies taken; nothing at all is a failure.
     taken: usize,
+    /// Documents of contexts that are no signal documents of their question.
+    other_roles: usize,
     /// Questions whose text is not byte for byte that of the file.
     cleaned: usize,
 }
@@ -90,6 +92,7 @@ impl<'a> Sink<'a> {
             bytes: Bytes::default(),
             records: 0,
             taken: 0,
+            other_roles: 0,
             cleaned: 0,
         }
     }
@@ -272,6 +275,7 @@ impl<'a> Sink<'a> {
         let Some((_, folder)) = &mut self.folder else {
             return Ok(());
         };
+        self.other_roles += entry.other_roles;
         let own = entry.question.id.clone();
         unique_documents(entry);
         match folder.add(entry)? {
@@ -561,6 +565,13 @@ impl<'a> Sink<'a> {
             self.note(
                 "what the model was shown is not known for replies of other programs: they are stored as standard without documents, and say so",
             );
+        }
+        if self.other_roles > 0 {
+            let text = format!(
+                "{} of contexts are noise, adversarial or another question's, so they are not among the signal documents that were written",
+                count(self.other_roles, "document")
+            );
+            self.note(&text);
         }
         if self.cleaned > 0 {
             let text = format!(

@@ -177,6 +177,7 @@ static LEAD: Pattern = Pattern::new(|| {
           (?:(?:is|are|would\s+be|should\s+be|must\s+be)\b|['\u{2019}]s\b)?\s*[:=\-\u{2013}.\#]?\s*
         | (?:most\s+likely|probably|likely|definitely|clearly|certainly|only|just|i\s+(?:think|believe|choose|pick|select|would\s+say|go\s+with|would\s+go\s+with))\b\s*:?\s+
         | [:=\->\u{2192}\u{21d2}\u{2022}]+\s*[(\[]?\b
+        | \d{1,2}[.)]\s+[(\[]?\b
         | (?:(?:die\s+)?(?:richtige\s+)?antwort|(?:la\s+)?respuesta(?:\s+correcta)?|opci[o\u{f3}]n|(?:la\s+)?(?:bonne\s+)?r[e\u{e9}]ponse|(?:la\s+)?risposta|opzione|(?:a\s+)?resposta|op\u{e7}[a\u{e3}]o|lettre|letra|buchstabe)
           \s*(?:ist|lautet|es|est|\u{e8}|\u{e9})?\s*:?\s+
         | (?:\u{7b54}\u{6848}|\u{9009}\u{9879}|\u{9078}\u{9805}|\u{9009}\u{62e9}|\u{9009}|\u{6b63}\u{89e3})\s*(?:\u{662f}|\u{4e3a}|\u{70ba}|\u{306f})?\s*:?\s*
@@ -247,8 +248,8 @@ fn read_short(text: &str, options: &Options<'_>, notes: &mut Vec<String>, leads:
     {
         let mut own = Vec::new();
         let read = read_short(&bare[lead.end()..], options, &mut own, leads - 1);
-        // "-5 mg" is not "5 mg": signs may only stand before a letter.
-        let only_signs = !lead.as_str().contains(char::is_alphanumeric);
+        // "-5 mg" is not "5 mg": signs, and the number of an item, may only stand before a letter.
+        let only_signs = !lead.as_str().contains(char::is_alphabetic);
         let by_letter = matches!(
             read.rule,
             Rule::OneLetter | Rule::LetterWithText | Rule::LetterNotOffered | Rule::SeveralNamed

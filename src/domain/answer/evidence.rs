@@ -259,7 +259,8 @@ impl Mapped {
         piece.map_or(self.text.len(), |piece| piece.out)
     }
 
-    /// The same text without emphasis and invisible characters, with letters of every width as plain ones.
+    /// The same text without emphasis, invisible characters, pictures and the signs around a formula, with letters
+    /// of every width as plain ones.
     pub(super) fn plain(text: &str) -> Mapped {
         let mut out = Mapped::default();
         let mut kept_from = 0;
@@ -278,13 +279,19 @@ impl Mapped {
                 kept_from = at + tag;
                 continue;
             }
+            if c == '\\' && text[at + 1..].starts_with(['(', ')', '[', ']']) {
+                out.push(&text[kept_from..at], kept_from);
+                kept_from = at + 2;
+                continue;
+            }
             let length = c.len_utf8();
             let double = c == '_'
                 && (rest.peek().is_some_and(|&(_, next)| next == '_') || text[..at].ends_with('_'));
             let dropped = matches!(
                 c,
                 '*' | '`' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{fe0f}'
-            ) || double;
+            ) || double
+                || is_picture(c);
             let plain = plain_letter(c);
             if !dropped && plain.is_none() {
                 continue;
@@ -313,7 +320,23 @@ fn emphasis_tag(text: &str) -> usize {
     name_of().unwrap_or(0)
 }
 
-/// The ASCII sign that a full-width, circled or mathematical one stands for.
+/// Whether a character is a picture that says nothing about an answer. Marks that say right or wrong, arrows,
+/// digits and the signs of the sexes stay.
+fn is_picture(c: char) -> bool {
+    match c {
+        '\u{2610}'..='\u{2612}' | '\u{2640}'..='\u{2642}' => false,
+        '\u{2705}' | '\u{2713}'..='\u{2718}' | '\u{274c}' | '\u{274e}' => false,
+        '\u{1f44e}' | '\u{1f534}' | '\u{1f6ab}' | '\u{1f7e2}' => false,
+        // Letters and an arrow, see `plain_letter`.
+        '\u{1f100}'..='\u{1f1ff}' | '\u{1f449}' => false,
+        '\u{231a}' | '\u{231b}' | '\u{23e9}'..='\u{23f3}' | '\u{20e3}' => true,
+        '\u{2600}'..='\u{2775}' | '\u{2b50}' | '\u{2b55}' | '\u{1f000}'..='\u{1faff}' => true,
+        _ => false,
+    }
+}
+
+/// The ASCII sign that a full-width, circled or mathematical one stands for; a pointing hand or a drawn arrow is
+/// a plain arrow.
 fn plain_letter(c: char) -> Option<char> {
     let code = u32::from(c);
     let letter = |from: u32, first: char| char::from_u32(u32::from(first) + (code - from));
@@ -323,6 +346,7 @@ fn plain_letter(c: char) -> Option<char> {
         0x24d0..=0x24e9 => letter(0x24d0, 'a'),
         0x1f150..=0x1f169 => letter(0x1f150, 'A'),
         0x1f170..=0x1f189 => letter(0x1f170, 'A'),
+        0x1f449 | 0x2794 | 0x2798..=0x27af | 0x27b2..=0x27be => Some('\u{2192}'),
         // Bold, italic, script, sans-serif and monospace alphabets of 52 letters each.
         0x1d400..=0x1d6a3 => {
             let at = (code - 0x1d400) % 52;
@@ -360,5 +384,19 @@ mod tests {
             Mapped::plain("（Ｃ） Ⓑ 𝐃 𝖺 __B__ _B_").text,
             "(C) B D a B _B_"
         );
+    }
+
+    #[test]
+    fn pictures_and_signs_of_formulas_go_but_marks_stay() {
+        for (raw, plain) in [
+            ("C \u{1f44d}\u{1f3fd}", "C "),
+            ("\u{1fa7a} C", " C"),
+            ("\u{1f449} C \u{2705}", "\u{2192} C \u{2705}"),
+            ("C \u{274c}", "C \u{274c}"),
+            ("2 \u{2640}", "2 \u{2640}"),
+            (r"\(C\) is \[x\] and \boxed{C}", r"C is x and \boxed{C}"),
+        ] {
+            assert_eq!(Mapped::plain(raw).text, plain, "{raw}");
+        }
     }
 }

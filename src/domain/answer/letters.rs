@@ -4,6 +4,10 @@ use super::evidence::Mapped;
 use super::options::Options;
 use super::phrases::{Pattern, compile};
 
+/// Marks of the right option.
+pub(super) const RIGHT_MARKS: [char; 5] =
+    ['\u{2705}', '\u{2714}', '\u{2713}', '\u{2611}', '\u{1f7e2}'];
+
 /// Takes off quotes, emphasis, tags, enclosing brackets, LaTeX boxes and end punctuation.
 pub(super) fn unwrap(text: &str) -> String {
     let plain = Mapped::plain(text).text;
@@ -12,6 +16,7 @@ pub(super) fn unwrap(text: &str) -> String {
         let mut next = rest
             .trim_matches(|c: char| {
                 c.is_whitespace()
+                    || RIGHT_MARKS.contains(&c)
                     || matches!(c, '"' | '\'' | '$' | '_' | '#' | '\u{ab}' | '\u{bb}')
                     || ('\u{2018}'..='\u{201f}').contains(&c)
                     || ('\u{300a}'..='\u{300f}').contains(&c)
@@ -196,7 +201,7 @@ pub(super) fn explains_a_letter(rest: &str) -> bool {
 /// Letters with their delimiter later in a text: "… or C. text", a new line "B) text".
 static MARKER: Pattern = Pattern::new(|| {
     compile(
-        r"(?:\b(?:or|and|OR|AND)\b|[,;/&+]|\n)\s*(?:[Oo]ptions?\s+|both\s+|either\s+)?[(\[]?([A-Z])(?:[).:\]]|\s*$|\s*[,/;(]|\s+(?:or|and)\b)",
+        r"(?:\b(?:or|and|OR|AND)\b|[,;/&+]|\n)\s*(?:[Oo]ptions?\s+|both\s+|either\s+|no\s+)?[(\[]?([A-Z])(?:[).:\]]|\s*$|\s*[,/;(]|\s+(?:or|and)\b)",
     )
 });
 

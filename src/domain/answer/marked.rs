@@ -2,18 +2,16 @@
 
 use super::choice::{Choice, Read};
 use super::evidence::{Mapped, Rule};
+use super::letters::RIGHT_MARKS;
 use super::options::Options;
 use super::phrases::{Pattern, compile};
 
 /// A line that begins with an option's letter, after signs of a list or a table.
 static LISTED: Pattern = Pattern::new(|| {
     compile(
-        r"(?m)^[\s|>#\u{2022}+-]*(?P<before>(?:[\u{2705}\u{2714}\u{2713}\u{2611}\u{274c}\u{2716}\u{2717}\u{2718}\u{1f7e2}\u{1f534}\u{1f449}]|\[[ xX\u{2713}\u{2714}]?\])\s*)?(?:(?i:options?|choice|answer)\s+)?[(\[]?(?P<letter>[A-Z])(?P<after>[)\].:]+\s|\s*[|:\u{2013}\u{2014}]|\s+-|\s*[\u{2705}\u{2714}\u{2713}\u{2611}\u{274c}\u{2716}]|[)\].:]+$)",
+        r"(?m)^[\s|>#\u{2022}+-]*(?:\d{1,2}[.)]\s+)?(?P<before>(?:[\u{2705}\u{2714}\u{2713}\u{2611}\u{274c}\u{2716}\u{2717}\u{2718}\u{1f7e2}\u{1f534}\u{2192}]|\[[ xX\u{2713}\u{2714}]?\])\s*)?(?:(?i:options?|choice|answer)\s+)?[(\[]?(?P<letter>[A-Z])(?P<after>[)\].:]+\s|\s*[|:\u{2013}\u{2014}]|\s+-|\s*[\u{2705}\u{2714}\u{2713}\u{2611}\u{274c}\u{2716}]|[)\].:]+$)",
     )
 });
-
-/// A mark of the right option, wherever it stands in its line.
-const RIGHT: [char; 5] = ['\u{2705}', '\u{2714}', '\u{2713}', '\u{2611}', '\u{1f7e2}'];
 
 /// "correct" as an element of its own: a cell, in brackets, after a dash or a colon.
 static CALLED_RIGHT: Pattern = Pattern::new(|| {
@@ -28,7 +26,7 @@ const MAX_LINES: usize = 400;
 /// Whether a line of an option marks it as the right one.
 fn is_marked(line: &str, before: &str) -> bool {
     let ticked = before.starts_with("[x") || before.starts_with("[X");
-    ticked || line.contains(RIGHT) || CALLED_RIGHT.is_match(line)
+    ticked || line.contains(RIGHT_MARKS) || CALLED_RIGHT.is_match(line)
 }
 
 /// The option whose line is marked; several, where more than one is.
@@ -66,6 +64,51 @@ pub(super) fn marked(text: &str, options: &Options<'_>, notes: &mut Vec<String>)
     })
 }
 
+/// An option with a verdict on it: "A: no", "B) Warfarin \u{2013} yes", "| C | false |".
+static VERDICT: Pattern = Pattern::new(|| {
+    compile(
+        r"(?m)\b(?P<letter>[A-Z])[)\].]*(?:[ \t]+[^\n;:|=]{1,100}?|[ \t]*\|[^\n|]{1,100})?[ \t]*(?:[:=|\u{2192}\u{2013}\u{2014}]|[ \t]->?|[)\]][ \t])[ \t]*(?i:(?P<right>yes|true|correct|right)|(?P<wrong>no|false|incorrect|wrong|not\s+(?:correct|right|true)))\s*(?:[.,;|)!\u{2013}\u{2014}]|[ \t]-|$)",
+    )
+});
+
+/// The one option that is called right where every other one offered is called wrong: "A: no, B: yes, C: no".
+/// Options that are verdicts themselves are read elsewhere.
+pub(super) fn verdicts(text: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Read> {
+    let offered: Vec<char> = options.all().collect();
+    let are_words = |letter: &char| matches!(options.key(*letter), "yes" | "no" | "true" | "false");
+    if offered.len() < 2 || offered.iter().any(are_words) {
+        return None;
+    }
+    let plain = Mapped::plain(text);
+    let mut said: Vec<(char, bool)> = Vec::new();
+    let mut right: Option<(char, usize, usize)> = None;
+    for found in VERDICT.get()?.captures_iter(&plain.text) {
+        let (whole, letter) = (found.get(0)?, found.name("letter")?);
+        let letter = letter.as_str().chars().next()?;
+        let is_right = found.name("right").is_some();
+        match said.iter().find(|(known, _)| *known == letter) {
+            Some((_, known)) if *known != is_right => return None,
+            Some(_) => {}
+            None if options.offers(letter) => said.push((letter, is_right)),
+            None => {}
+        }
+        if is_right && right.is_some_and(|(known, ..)| known != letter) {
+            return None;
+        }
+        if is_right {
+            right = Some((letter, whole.start(), whole.end()));
+        }
+    }
+    let (letter, start, end) = right.filter(|_| said.len() == offered.len())?;
+    notes.push("the answer is the only option that is called right".into());
+    let span = plain.source(start, end);
+    Some(Read {
+        choice: Choice::Letter(letter),
+        rule: Rule::Marked,
+        at: Some((span.start, span.end)),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +134,34 @@ mod tests {
             "A. Vitamin D\nB. Clindamycin \u{2190} correct answer\nC. Hepatitis B",
         ] {
             assert_eq!(read(text), Some(Choice::Letter('B')), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_option_has_a_verdict() {
+        let texts = ["Vitamin D", "Clindamycin", "Hepatitis B", "Rest"];
+        let list: Vec<(char, String)> = ('A'..='D').zip(texts.map(str::to_owned)).collect();
+        let read = |text: &str| {
+            verdicts(text, &Options::new(&list), &mut Vec::new()).map(|read| read.choice)
+        };
+        for text in [
+            "A: no\nB: yes\nC: no\nD: no",
+            "A: No, B: Yes, C: No, D: No",
+            "(A) no; (B) yes; (C) no; (D) no",
+            "| A | Vitamin D | no |\n| B | Clindamycin | yes |\n| C | Hepatitis B | no |\n| D | Rest | no |",
+            "A) Vitamin D - false\nB) Clindamycin - true\nC) Hepatitis B - false\nD) Rest - false",
+            "1. A \u{2192} no\n2. B \u{2192} yes\n3. C \u{2192} no\n4. D \u{2192} no",
+        ] {
+            assert_eq!(read(text), Some(Choice::Letter('B')), "{text}");
+        }
+        for text in [
+            "A: no\nB: yes\nC: no",
+            "A: no\nB: yes\nC: yes\nD: no",
+            "A: true\nB: false\nC: true\nD: true",
+            "A: no\nB: yes\nC: no\nD: no\nB: no",
+            "A: no effect\nB: yes\nC: no\nD: no",
+        ] {
+            assert_eq!(read(text), None, "{text}");
         }
     }
 

@@ -32,7 +32,10 @@ static CLAUSE: Pattern = Pattern::new(|| {
 pub(super) static SUPPOSED: Pattern = Pattern::new(|| {
     compile(
         r"(?ix)\b(?:if|unless|suppose|supposing|provided\s+that|in\s+case|whether|assuming|presuming)\b
-        | (?:^|[;,:]|\band|\bor)\s*(?:otherwise|else|if\s+not)\b",
+        | (?:^|[;,:]|\band|\bor)\s*(?:otherwise|else|if\s+not)\b
+        | ^\W*(?:had|were|should)\s+(?:\w+\s+){1,10}?(?:been|be|to|not|\w+ed|[\w\s]+,)
+        | \b(?:under|in)\s+(?:(?:other|different|hypothetical)\s+(?:circumstances|conditions|cases?|settings?|situations?)|an?\s+(?:different|hypothetical)\b|another\s+(?:patient|case|setting|situation|scenario))
+        | ^\W*(?:normally|ordinarily|usually),?\s[^.]*$",
     )
 });
 
@@ -55,6 +58,10 @@ static REPORTED: Pattern = Pattern::new(|| {
     compile(&format!(
         r"(?ix)\b(?:some|many|people|students|others|one|you|they|someone|clinicians)\s+(?:\w+\s+){{0,2}}?(?:think|say|believe|argue|claim|assume|suppose|conclude|guess|choose|pick|select|answer|tempted)\b
         | \b{somebody}\s+(?:\w+\s+){{0,2}}?{says}{SAID_NEXT}
+        | \b{somebody}\s+(?:\w+\s+){{0,2}}?(?:suggest|recommend|propose|indicate|hint|report|state|insist|assert|claim|choose|pick|answer|favou?r)(?:s|d|ed)?{SAID_NEXT}
+        | \b(?:says|states|asserts|insists|contends|opines|maintains|believes|thinks|argues){SAID_NEXT}
+        | \b(?:was|were|been|am|is|being)\s+(?:\w+\s+)?(?:told|informed|advised|said|claimed|believed|rumou?red){SAID_NEXT}
+        | \baccording\s+to\s+(?:my|his|her|their|an?|some)\s+(?:\w+\s+)?{somebody}\b
         | \b(?:claims?|claimed|claiming|alleges?|alleged|purports?|supposedly|allegedly|reportedly|rumou?r\s+has\s+it){SAID_NEXT}
         | \b(?:belief|assumption|idea|notion|impression|rumou?r)\s+(?:is|was){SAID_NEXT}
         | \b(?:mistakenly|wrongly|incorrectly|falsely|erroneously)\s+{says}{SAID_NEXT}
@@ -62,6 +69,62 @@ static REPORTED: Pattern = Pattern::new(|| {
         | \b(?:misconceptions?|misbelief|myth|fallacy)\b
         | \b(?:tempting|at\s+first(?:\s+(?:glance|sight|look))?|initially|originally|my\s+first|might\s+(?:seem|appear|suggest|think)|may\s+(?:seem|appear|suggest)|could\s+(?:argue|suggest|suspect)|common\s+mistake|distractor)\b"
     ))
+});
+
+/// "The documents say that", "experts argued that": a verb of saying after its subject, which is not the reply.
+static OTHERS_SAY: Pattern = Pattern::new(|| {
+    compile(&format!(
+        r"(?ix)(?P<subject>[\w'\u{{2019}}]+)\s+(?:(?:have|has|had|would|will|can|could|may|might|should|must)\s+)?(?:\w+ly\s+)?(?:say|said|state|stated|assert|asserted|argue|argued|insist|insisted|contend|contended|maintain|maintained){SAID_NEXT}"
+    ))
+});
+
+/// Whether the clause before a statement puts it into the mouth of others.
+fn others_say(clause: &str) -> bool {
+    const OWN: [&str; 28] = [
+        "i",
+        "we",
+        "us",
+        "to",
+        "would",
+        "will",
+        "can",
+        "could",
+        "should",
+        "must",
+        "may",
+        "might",
+        "shall",
+        "let",
+        "i'd",
+        "i'll",
+        "we'd",
+        "as",
+        "have",
+        "had",
+        "has",
+        "i've",
+        "and",
+        "you",
+        "always",
+        "thus",
+        "previously",
+        "just",
+    ];
+    let subject = OTHERS_SAY
+        .get()
+        .and_then(|regex| regex.captures(clause))
+        .and_then(|found| found.name("subject"));
+    subject.is_some_and(|subject| {
+        let word = subject.as_str().to_lowercase().replace('\u{2019}', "'");
+        !OWN.contains(&word.as_str())
+    })
+}
+
+/// What follows an answer and gives it to somebody else: ", says DOC_2", ", or so he claims".
+static SAID_AFTER: Pattern = Pattern::new(|| {
+    compile(
+        r"(?i)^[)\]\x22'\u{201d}]*,?\s+(?:or\s+so\s+(?:[\w'\u{2019}]+\s+){1,4}?(?:say|said|claim|think|thought|believ|argu|suggest)\w*|(?:says|said|claims|claimed|argues|argued|insists|insisted)\s+(?:\w)|according\s+to\s+(?:my|his|her|their)\s)",
+    )
 });
 
 /// "I don't think that …", "it is unlikely that …", "nobody would say that …", "wrong: …".
@@ -72,6 +135,7 @@ static DENIED: Pattern = Pattern::new(|| {
         | \b(?:nobody|no\s?one|no-one|hardly\s+any(?:one|body)|few(?:\s+\w+)?|rarely|seldom)\s+(?:\w+\s+){{0,3}}?(?:{believe}|argue|claim|choose|pick|select|answer)s?\b
         | \b(?:doubt|unlikely|unsure|uncertain|unclear|(?:false|wrong|untrue|incorrect)\s+(?:that|to))\b
         | \b(?:no\s+(?:way|chance|world\s+in\s+which)|in\s+no\s+way|by\s+no\s+means|under\s+no\s+circumstances?)(?:\s+(?:is|are|can|could|would))?{SAID_NEXT}
+        | ^\W*(?:maybe|perhaps|possibly)\b
         | ^\W*(?:wrong|incorrect|false|untrue|myth|fiction|mistake)\s*[:\u{{2014}}\u{{2013}}-]\s*(?:that\s+)?(?:the\s+)?$
         | (?:\bnot|n['\u{{2019}}]t|\bnever|\bcannot)\s+(?:\w+\s+)?$"
     ))
@@ -97,7 +161,10 @@ pub(super) fn is_meant(text: &str, statement: &Statement) -> bool {
         .get()
         .and_then(|regex| regex.find_iter(sentence).last())
         .map_or(sentence, |turn| &sentence[turn.end()..]);
-    if is_question(text, statement.end) || REPORTED.is_match(clause) {
+    if is_question(text, statement.end) || REPORTED.is_match(clause) || others_say(clause) {
+        return false;
+    }
+    if SAID_AFTER.is_match(first_line(&text[statement.end..])) {
         return false;
     }
     let said = |text: &str| SAID_ALL_THE_SAME.is_match(text);
@@ -141,6 +208,8 @@ mod tests {
             &SUPPOSED,
             &SAID_ALL_THE_SAME,
             &REPORTED,
+            &OTHERS_SAY,
+            &SAID_AFTER,
             &DENIED,
             &CERTAIN,
             &CONDITION,

@@ -1,6 +1,7 @@
 //! Reading replies: never fails, repairs what can be repaired, notes every repair, never guesses.
 
 mod choice;
+mod corrections;
 mod documents;
 mod evidence;
 mod fields;
@@ -14,6 +15,8 @@ mod names;
 mod objects;
 mod options;
 mod phrases;
+#[cfg(test)]
+mod phrasing_tests;
 mod prose;
 mod qualified;
 mod reader;
@@ -27,6 +30,7 @@ mod targets;
 mod tests;
 #[cfg(test)]
 mod time_tests;
+mod tokens;
 mod verdict;
 
 use serde::{Deserialize, Serialize};

@@ -9,37 +9,22 @@
 //!    compete unless the later corrects the earlier.
 //! 3. A statement that is denied, asked, supposed or put into somebody else's mouth is none; nor is a
 //!    wrong, rejected, earlier or merely possible answer, nor one that is called wrong (see `qualified`).
-//! 4. A rejection of the chosen option after its statement takes it back.
-//! 5. A leaning ("I lean towards B") is a weak statement: the reply prefers one option and names no other.
+//! 4. A rejection of the chosen option after its statement takes it back. That it is called wrong does so where
+//!    the sentence objects ("but B is wrong"), or where exactly one other option is called right after it; else
+//!    a wrong option may be what the question asks for.
+//! 5. What follows words of correction without another announcement ("Wait, C") is a strong statement that
+//!    corrects (see `corrections`).
+//! 6. A leaning ("I lean towards B") is a weak statement: the reply prefers one option and names no other.
 
 use super::choice::{Choice, MAX_ANSWER, Read, read_text};
+use super::corrections::{CORRECTION, OBJECTS, TURN, retracted};
 use super::evidence::{Mapped, Rule};
 use super::letters::leading_letter;
-use super::meant::SUPPOSED;
+use super::meant::{SUPPOSED, sentence_start};
 use super::options::Options;
 use super::phrases::{INSUFFICIENT, Pattern, REFUSAL, SPEAKER, compile};
+use super::qualified::worst_is_asked;
 use super::statements::{ANNOUNCED, Kind, Statement, names_an_option, statements};
-
-/// Words with which a text turns from one answer to another, or concludes.
-static TURN: Pattern = Pattern::new(|| {
-    compile(
-        r"(?i)\b(?:wait|actually|but|however|instead|rather|therefore|thus|hence|so|finally|final|on second thought|sorry|mistake|mistaken|misread|misspoke|reconsider\w*|re-?(?:evaluat|examin|think|read|check|assess)\w*|revis\w+|overall|conclu\w+|in summary|in short|to sum|scratch|after all|yet|although|whereas|correction|no,|hmm|upon|that['\u{2019}]s (?:not|wrong)|that is (?:not|wrong)|i was wrong|oops)",
-    )
-});
-
-/// Words with which a text corrects itself.
-pub(super) static CORRECTION: Pattern = Pattern::new(|| {
-    compile(
-        r"(?i)\b(?:wait|actually|on second thought|sorry|my mistake|mistaken|misread|misspoke|reconsider\w*|scratch that|correction|no,|hmm|oops|(?:that|this|which)(?:['\u{2019}]s| is| was) (?:not (?:right|correct|true)|wrong|incorrect|a mistake|an error)|i was wrong|i made (?:a|an|some) (?:\w+ )?(?:mistakes?|errors?)|there (?:is|was) (?:a|an) (?:mistake|error)|i take (?:that|it) back|instead)",
-    )
-});
-
-/// Words that take back what was just said.
-static RETRACTION: Pattern = Pattern::new(|| {
-    compile(
-        r"(?i)\b(?:scratch that|i take (?:that|it) back|(?:wait|no|hmm|actually)[,.!\u{2026} -]{1,5}(?:actually[, ]+)?(?:no[,.]? |(?:that|this|it)(?:['\u{2019}]s| is| was| can['\u{2019}]?t| cannot) (?:not |be )?(?:right|correct|wrong|incorrect|true|a mistake)))",
-    )
-});
 
 /// Most statements that are weighed, the last of the text.
 const MAX_STATEMENTS: usize = 64;
@@ -75,25 +60,31 @@ fn weigh(text: &str, all: &[Statement]) -> Option<Read> {
     let mut chosen: Option<&Statement> = None;
     let mut taken_back = None;
     let mut competing = false;
+    let mut doubt = Doubt::default();
     for statement in all {
         let choice = match statement.kind {
-            Kind::Reject(letter) => {
+            Kind::Reject(letter) | Kind::Wrong(letter) => {
                 if let Some(old) = chosen
                     && old.kind.choice() == Some(Choice::Letter(letter))
                 {
-                    (taken_back, chosen) = (Some(statement), None);
+                    if matches!(statement.kind, Kind::Reject(_)) || objects(text, statement) {
+                        (taken_back, chosen) = (Some(statement), None);
+                    } else {
+                        doubt = Doubt::of(old);
+                    }
                 }
                 continue;
             }
-            Kind::Strong(choice) | Kind::Weak(choice) => choice,
+            Kind::Strong(choice) | Kind::Weak(choice) | Kind::Corrected(choice) => choice,
         };
-        let strong = matches!(statement.kind, Kind::Strong(_));
+        doubt.right(statement);
+        let strong = statement.kind.is_strong();
         let Some(old) = chosen else {
             (chosen, competing) = (Some(statement), false);
             continue;
         };
         let between = text.get(old.end..statement.end).unwrap_or_default();
-        let old_strong = matches!(old.kind, Kind::Strong(_));
+        let old_strong = old.kind.is_strong();
         if old.kind.choice() == Some(choice) {
             if strong || !old_strong {
                 competing &= strong == old_strong;
@@ -107,7 +98,8 @@ fn weigh(text: &str, all: &[Statement]) -> Option<Read> {
             &CORRECTION
         };
         let narrows = old.kind.choice() == Some(Choice::Several) && strong;
-        let corrects = narrows || pattern.is_match(between);
+        let corrected = matches!(statement.kind, Kind::Corrected(_));
+        let corrects = corrected || narrows || pattern.is_match(between);
         match (strong, old_strong) {
             (true, false) => (chosen, competing) = (Some(statement), false),
             (false, true) if !corrects => {}
@@ -122,6 +114,7 @@ fn weigh(text: &str, all: &[Statement]) -> Option<Read> {
             at: Some((back.start, back.end)),
         });
     };
+    let chosen = doubt.instead(text, chosen).unwrap_or(chosen);
     let (choice, rule) = match chosen.kind.choice()? {
         _ if competing => (Choice::Several, Rule::SentencesCompete),
         Choice::Several => (Choice::Several, Rule::SeveralNamed),
@@ -141,16 +134,55 @@ fn weigh(text: &str, all: &[Statement]) -> Option<Read> {
     })
 }
 
-/// Where the text takes back, right after `end`, what was said before it.
-fn retracted(text: &str, end: usize) -> Option<(usize, usize)> {
-    let after = text.get(end..)?;
-    let near = &after[..after.floor_char_boundary(300)];
-    let found = RETRACTION.get()?.find(near)?;
-    Some((end + found.start(), end + found.end()))
+/// Whether the sentence of a statement turns against what was said before: "but B is wrong".
+fn objects(text: &str, statement: &Statement) -> bool {
+    let from = sentence_start(text, statement.start);
+    OBJECTS.is_match(&text[from..statement.start]) && !worst_is_asked(text, statement.start)
+}
+
+/// An answer that was called wrong after it was given, without an objection.
+#[derive(Default)]
+struct Doubt<'s> {
+    answer: Option<&'s Statement>,
+    /// The first statement after it for another option.
+    other: Option<&'s Statement>,
+    /// Statements for yet another one followed.
+    several: bool,
+}
+
+impl<'s> Doubt<'s> {
+    fn of(answer: &'s Statement) -> Doubt<'s> {
+        Doubt {
+            answer: Some(answer),
+            ..Doubt::default()
+        }
+    }
+
+    /// Takes a statement for an option.
+    fn right(&mut self, statement: &'s Statement) {
+        let choice = statement.kind.choice();
+        if self
+            .answer
+            .is_none_or(|answer| answer.kind.choice() == choice)
+        {
+            return;
+        }
+        match self.other {
+            None => self.other = Some(statement),
+            Some(other) => self.several |= other.kind.choice() != choice,
+        }
+    }
+
+    /// The one other option that is called right, where `chosen` is still the answer in doubt.
+    fn instead(&self, text: &str, chosen: &Statement) -> Option<&'s Statement> {
+        let other = self.other.filter(|_| !self.several)?;
+        let same = self.answer.map(|answer| answer.kind.choice()) == Some(chosen.kind.choice());
+        (same && !worst_is_asked(text, other.start)).then_some(other)
+    }
 }
 
 /// Where a model goes on with a question of its own making.
-static NEXT_QUESTION: Pattern =
+pub(super) static NEXT_QUESTION: Pattern =
     Pattern::new(|| compile(r"(?im)^\W{0,6}(?:next\s+)?question\s*\d*\s*:"));
 
 /// Reads a whole reply that holds no object.
@@ -186,6 +218,9 @@ fn read_part(trimmed: &str, options: &Options<'_>, notes: &mut Vec<String>) -> R
         return read;
     }
     if let Some(read) = super::marked::marked(trimmed, options, notes) {
+        return read;
+    }
+    if let Some(read) = super::marked::verdicts(trimmed, options, notes) {
         return read;
     }
     // A short reply may be nothing but the answer; one that says "the answer is" has been read.

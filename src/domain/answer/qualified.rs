@@ -168,7 +168,7 @@ static ASKED_FOR_THE_WORST: Pattern = Pattern::new(|| {
 const NEAR: usize = 4000;
 
 /// Whether the reply says around `at` that the wrong or the worst option is asked for.
-fn worst_is_asked(text: &str, at: usize) -> bool {
+pub(super) fn worst_is_asked(text: &str, at: usize) -> bool {
     let from = text.ceil_char_boundary(at.saturating_sub(NEAR));
     let to = text.floor_char_boundary((at + NEAR / 8).min(text.len()));
     text.get(from..to)
@@ -196,11 +196,12 @@ static CALLED_WRONG: Pattern = Pattern::new(|| {
     )
 });
 
-/// "This is not right." as the sentence after an answer.
+/// "This is not right." as the sentence after an answer, perhaps with an excuse before it.
 static THEN_CALLED_WRONG: Pattern = Pattern::new(|| {
     compile(
-        r"(?ix)^[^.!?\n]{0,60}[.!?\n]\s*(?:but\s+|however,?\s+)?(?:this|that|it)(?:['\u{2019}]s|\s+is|\s+was)(?:\s+(?:clearly|obviously|simply|definitely|however|actually))?
-        (?:n['\u{2019}]t\s+(?:right|correct|true)|\s+(?:not\s+(?:right|correct|true)|wrong|incorrect|untrue|mistaken|an?\s+(?:error|mistake)))\s*(?:[.!;,]|$|\n)",
+        r"(?ix)^[^.!?\n]{0,60}[.!?\n]\s*(?:(?:but|however|wait|no|hmm|oops|sorry|actually|i['\u{2019}]m\s+sorry|(?:my|i)\s+(?:apologies|apologi[sz]e|mistake|bad))\b[,.:;!\u{2026}\s\u{2014}\u{2013}-]*){0,3}
+        (?:this|that|it)(?:\s+(?:answer|option|choice|one))?(?:['\u{2019}]s|\s+is|\s+was)(?:\s+(?:clearly|obviously|simply|definitely|however|actually))?
+        (?:n['\u{2019}]t\s+(?:right|correct|true)|\s+(?:not\s+(?:right|correct|true)|wrong|incorrect|untrue|mistaken|an?\s+(?:error|mistake)))\s*(?:[.!;,:\u{2014}\u{2013}]|$|\n)",
     )
 });
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::evidence::{Mapped, Span};
 use super::fields::has_known_key;
 use super::reader::{Found, begins_object, read_object};
+use super::tokens::{Follows, Token, next_token, run_together, token_at};
 
 /// Objects that turn out not to be the reply's are skipped; more of them than this is hostile.
 const MAX_FALSE_STARTS: usize = 24;
@@ -32,6 +33,10 @@ pub(super) struct Scan<'a> {
     pub cut: bool,
     /// Repairs.
     pub notes: Vec<&'static str>,
+    /// Whether an object or a word of prose has been taken.
+    said: bool,
+    /// No turn of the model's own was found to the end of the text.
+    no_own_turn: bool,
 }
 
 impl<'a> Scan<'a> {
@@ -88,14 +93,32 @@ impl<'a> Scan<'a> {
         let mut false_starts = 0;
         let mut pos = 0;
         let mut plain_from = 0;
+        // The mark of a beginning; a pair around a part of the text strikes it out.
+        if let Some(rest) = raw.trim_start().strip_prefix("<s>")
+            && rest
+                .split_once("</s>")
+                .is_none_or(|(_, after)| after.trim().is_empty())
+        {
+            pos = raw.len() - rest.len();
+            plain_from = pos;
+        }
+        if let Some(last) = run_together(raw) {
+            pos = self.take_hidden(raw, 0, last);
+            plain_from = pos;
+        }
         while let Some(step) = raw[pos..].find(['{', '<', '[']) {
             let at = pos + step;
             pos = at + 1;
             if raw.as_bytes()[at] != b'{' {
-                let Some(tag) = tag_at(raw, at) else { continue };
-                self.take_prose(raw, plain_from, at);
-                pos = self.take_tag(raw, &tag);
-                plain_from = pos;
+                if let Some(tag) = tag_at(raw, at) {
+                    self.take_prose(raw, plain_from, at);
+                    pos = self.take_tag(raw, &tag);
+                    plain_from = pos;
+                } else if let Some(token) = token_at(raw, at) {
+                    self.take_prose(raw, plain_from, at);
+                    pos = self.take_token(raw, token);
+                    plain_from = pos;
+                }
                 continue;
             }
             if false_starts >= MAX_FALSE_STARTS || !begins_object(raw, at) {
@@ -114,6 +137,7 @@ impl<'a> Scan<'a> {
             pos = found.end;
             plain_from = pos;
             self.first.get_or_insert(at);
+            self.said = true;
             self.objects.push(found);
         }
         self.take_prose(raw, plain_from, raw.len());
@@ -125,7 +149,53 @@ impl<'a> Scan<'a> {
         if !self.prose.text.is_empty() && !part.is_empty() {
             self.prose.replace("\n", start, 0);
         }
+        self.said = self.said || part.contains(char::is_alphanumeric);
         self.prose.push(part, start);
+    }
+
+    /// Follows a control token; gives where the reply goes on.
+    fn take_token(&mut self, raw: &str, token: Token) -> usize {
+        self.note("control tokens of a chat template");
+        match token.follows {
+            Follows::Same | Follows::Own => token.end,
+            Follows::Hidden => {
+                let next = next_token(raw, token.end, |follows| follows != Follows::Same);
+                self.take_hidden(raw, token.end, next.map(|(at, _)| at))
+            }
+            Follows::Nothing => {
+                let rest = raw[token.end..].trim_start();
+                let at = raw.len() - rest.len();
+                let goes_on = !self.said || rest.is_empty() || token_at(raw, at).is_some();
+                if goes_on {
+                    return token.end;
+                }
+                self.note("what follows the end of the reply is left out");
+                raw.len()
+            }
+            Follows::Other if self.said => {
+                self.note("another turn after the reply is left out");
+                raw.len()
+            }
+            Follows::Other => {
+                let own = match self.no_own_turn {
+                    true => None,
+                    false => next_token(raw, token.end, |follows| follows == Follows::Own),
+                };
+                self.no_own_turn = own.is_none();
+                own.map_or(token.end, |(at, _)| at)
+            }
+        }
+    }
+
+    /// Hides the text from `start` to `end`, or the whole rest; gives where the reply goes on.
+    fn take_hidden(&mut self, raw: &str, start: usize, end: Option<usize>) -> usize {
+        if end.is_none() {
+            self.cut = true;
+            self.note("a hidden block that is not closed");
+        }
+        let end = end.unwrap_or(raw.len());
+        self.hide(&raw[start..end]);
+        end
     }
 
     fn note(&mut self, note: &'static str) {
@@ -141,6 +211,7 @@ impl<'a> Scan<'a> {
             let prose = std::mem::take(&mut self.prose);
             self.objects.clear();
             self.first = None;
+            self.said = false;
             self.hide(&prose.text);
             self.note("a hidden block without its opening tag");
             return tag.end;

@@ -1,6 +1,7 @@
 //! Statements about the answer in running text: who says what, and whether it is meant.
 
 use super::choice::{Choice, letter_in_brackets};
+use super::corrections::corrected;
 use super::letters::leading_letter;
 use super::meant::{clause_start, first_line, is_meant};
 use super::options::Options;
@@ -19,16 +20,24 @@ pub(super) enum Kind {
     Strong(Choice),
     /// "B is right", "which leaves B".
     Weak(Choice),
+    /// "Wait, B": an answer that corrects what was said before.
+    Corrected(Choice),
     /// "The answer is not B."
     Reject(char),
+    /// "B is wrong", which may be what the question asks for.
+    Wrong(char),
 }
 
 impl Kind {
     pub(super) fn choice(self) -> Option<Choice> {
         match self {
-            Kind::Strong(choice) | Kind::Weak(choice) => Some(choice),
-            Kind::Reject(_) => None,
+            Kind::Strong(choice) | Kind::Weak(choice) | Kind::Corrected(choice) => Some(choice),
+            Kind::Reject(_) | Kind::Wrong(_) => None,
         }
+    }
+
+    pub(super) fn is_strong(self) -> bool {
+        matches!(self, Kind::Strong(_) | Kind::Corrected(_))
     }
 }
 
@@ -53,13 +62,14 @@ pub(super) fn statements(text: &str, options: &Options<'_>) -> Vec<Statement> {
     subjects(text, options, &mut found);
     several(text, options, &mut found);
     option_texts(text, options, &mut found);
+    corrected(text, options, &mut found);
     found.retain(|statement| is_meant(text, statement));
     found.sort_by_key(|statement| (statement.start, statement.end));
     found
 }
 
 /// The last places of a pattern.
-fn places(pattern: &Pattern, text: &str) -> Vec<(usize, usize)> {
+pub(super) fn places(pattern: &Pattern, text: &str) -> Vec<(usize, usize)> {
     let Some(regex) = pattern.get() else {
         return Vec::new();
     };
@@ -351,6 +361,8 @@ fn subjects(text: &str, options: &Options<'_>, out: &mut Vec<Statement>) {
         out.push(Statement {
             kind: if said.name("reject").is_some() {
                 Kind::Reject(upper)
+            } else if said.name("wrong").is_some() {
+                Kind::Wrong(upper)
             } else if strong {
                 Kind::Strong(choice)
             } else {

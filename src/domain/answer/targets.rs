@@ -1,7 +1,9 @@
 //! What an announcement announces: a letter, a text, none of the options, or what is not the answer.
 
 use super::choice::{Choice, letter_in_brackets, several_texts};
-use super::letters::{follows_a_letter, leading_letter, names_more, own_sentence, unwrap};
+use super::letters::{
+    RIGHT_MARKS, follows_a_letter, leading_letter, names_more, own_sentence, unwrap,
+};
 use super::meant::first_line;
 use super::options::Options;
 use super::phrases::{INSUFFICIENT, NO_OPTION, NOT_OFFERED, Pattern, UNKNOWN, compile};
@@ -180,7 +182,7 @@ fn is_letter(letter: char, bracketed: bool, rest: &str, options: &Options<'_>) -
         Some(c) if c.is_alphanumeric() || c == '\u{2019}' => false,
         Some('_' | '<') => !after.starts_with(char::is_alphanumeric),
         Some('\'') if after.starts_with(char::is_alphabetic) => false,
-        Some(')' | ']' | '}' | '"' | '\'' | '\u{201d}' | '\u{3011}') => true,
+        Some(')' | ']' | '}' | '"' | '\'' | '$' | '\u{201d}' | '\u{3011}') => true,
         // "D-dimer", "C+ state"
         Some('-' | '+' | '\u{2010}'..='\u{2015}') => !after.starts_with(char::is_alphanumeric),
         Some('.') => ends_a_letter(letter, bracketed, rest, options),
@@ -213,7 +215,7 @@ fn spaced(letter: char, rest: &str, options: &Options<'_>) -> bool {
     if !letter.is_ascii_uppercase() {
         return false;
     }
-    let after = rest.trim_start();
+    let after = rest.trim_start_matches(|c: char| c.is_whitespace() || RIGHT_MARKS.contains(&c));
     let article = letter == 'A'
         && ["given ", "then ", "only ", "once "]
             .iter()

@@ -100,6 +100,17 @@ const HOSTILE: &[Hostile] = &[
     ("bracketed thoughts", |n| fill("[THINK][/", n)),
     ("plain lists", |n| fill("relevant_doc_id: DOC_1\n", n)),
     ("not", |n| fill("the answer is not A but ", n)),
+    ("corrections", |n| fill("Wait, no, ", n)),
+    ("corrected answers", |n| fill("Wait, B. ", n)),
+    ("verdicts", |n| fill("A: no\nB: yes\n", n)),
+    ("letters and bars", |n| fill("A | ", n)),
+    ("tokens", |n| fill("<|im_end|>", n)),
+    ("turns of others", |n| fill("<|im_start|>user\n", n)),
+    ("channels", |n| fill("<|channel|>analysis", n)),
+    ("opened tokens", |n| fill("<|", n)),
+    ("answers called wrong after", |n| {
+        fill("The answer is B. But B is wrong. ", n)
+    }),
     ("both", |n| fill("A, ", n) + "B and C are correct"),
 ];
 

@@ -1,8 +1,10 @@
 //! The outcome of a reply: which text decides, and by which rule.
 
 use super::choice::{self, Choice, Read};
+use super::corrections::{CORRECTION, retracted};
 use super::evidence::{Evidence, Rule, Span};
 use super::fields::Fields;
+use super::meant::sentence_start;
 use super::options::Options;
 use super::scan::Scan;
 use super::{Ending, Outcome, phrases, prose, reader};
@@ -214,7 +216,8 @@ fn within_value(scan: &Scan<'_>, value: Span, text: &str, part: Option<(usize, u
 }
 
 /// The answer of text outside the object that commits to another option. Text after the object that says
-/// that it corrects itself ("I made an error above") counts; otherwise the object does, and it is noted.
+/// that it corrects itself ("I made an error above") or that gives a final answer counts, and so does one that
+/// takes the answer back. One that concludes with another answer competes with the object; otherwise the object does, and it is noted.
 fn corrected(
     scan: &Scan<'_>,
     fields: &Fields,
@@ -228,14 +231,22 @@ fn corrected(
         return None;
     }
     let from = fields.answer_at.map(|at| scan.prose.after(at.end));
-    let after = prose.get(from.unwrap_or(prose.len())..).unwrap_or_default();
-    if let Some((read, (start, end))) = correction(after, options)
+    let offset = from.unwrap_or(prose.len()).min(prose.len());
+    let after = own_part(prose.get(offset..).unwrap_or_default());
+    if let Some((read, (start, end))) = correction(after, Some(Choice::Letter(answer)), options)
         && read.choice != Choice::Letter(answer)
     {
-        notes.push(format!(
-            "the text after the object corrects its answer {answer}; the correction counts"
-        ));
-        let offset = prose.len() - after.len();
+        notes.push(match read.choice {
+            Choice::Nothing => {
+                format!("the text after the object takes its answer {answer} back")
+            }
+            Choice::Several => {
+                format!("the text after the object concludes with another answer than {answer}")
+            }
+            _ => format!(
+                "the text after the object corrects its answer {answer}; the correction counts"
+            ),
+        });
         let place = scan.raw_prose(offset + start, offset + end);
         return Some(Verdict::of(read, place, Ending::Complete));
     }
@@ -250,11 +261,53 @@ fn corrected(
     None
 }
 
+/// A text up to where the model goes on with a question of its own making.
+fn own_part(after: &str) -> &str {
+    let next = prose::NEXT_QUESTION.get();
+    let found = next.and_then(|regex| regex.find(after));
+    found.map_or(after, |found| &after[..found.start()])
+}
+
+/// "Final answer: B", as the words of a statement.
+static FINAL: phrases::Pattern = phrases::Pattern::new(|| {
+    phrases::compile(r"(?i)\bfinal\s+(?:answer|choice|option|selection|decision|verdict)\b")
+});
+
+/// "Therefore the answer is B", as the words of a statement.
+static CONCLUDES: phrases::Pattern = phrases::Pattern::new(|| {
+    phrases::compile(
+        r"(?i)^\W*(?:so|therefore|thus|hence|overall|in\s+(?:conclusion|summary)|to\s+conclude)\b",
+    )
+});
+
 /// What a text after an object says in correction of it, and where.
-fn correction(after: &str, options: &Options<'_>) -> Option<(Read, (usize, usize))> {
-    let read = prose::commitment(after, options, &mut Vec::new())?;
+fn correction(
+    after: &str,
+    answer: Option<Choice>,
+    options: &Options<'_>,
+) -> Option<(Read, (usize, usize))> {
+    let Some(read) = prose::commitment(after, options, &mut Vec::new()) else {
+        let at = retracted(after, 0)?;
+        return Some((Read::by(Choice::Nothing, Rule::TakenBack), at));
+    };
     let (start, end) = read.at?;
-    let letter = matches!(read.choice, Choice::Letter(_));
-    let corrects = prose::CORRECTION.is_match(after.get(..end)?);
-    (letter && corrects).then_some((read, (start, end)))
+    let own = after.get(sentence_start(after, start)..end)?;
+    let corrects = CORRECTION.is_match(after.get(..end)?) || FINAL.is_match(own);
+    let counts = matches!(read.choice, Choice::Letter(_)) || read.rule == Rule::TakenBack;
+    if counts && !corrects && CONCLUDES.is_match(own) {
+        let competes = Read::by(Choice::Several, Rule::SentencesCompete);
+        let same = Some(read.choice) == answer;
+        return (!same).then_some((competes, (start, end)));
+    }
+    (counts && corrects).then_some((read, (start, end)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_compile() {
+        assert!(FINAL.get().is_some() && CONCLUDES.get().is_some());
+    }
 }

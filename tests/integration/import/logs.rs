@@ -195,6 +195,28 @@ fn inspect_logs() {
 }
 
 #[test]
+fn an_inspect_sample_with_several_targets_names_the_field() {
+    let house = House::new();
+    for (target, said) in [
+        (
+            r#"["A", "B"]"#,
+            "field \"target\": the answer is a list of 2 values",
+        ),
+        ("null", "field \"target\" is missing"),
+    ] {
+        let sample = format!(
+            r#"{{"id": 1, "epoch": 1, "input": "Q?", "choices": ["x", "y"], "target": {target}, "output": {{"completion": "A"}}}}"#
+        );
+        let log = format!(
+            r#"{{"version": 2, "status": "success", "eval": {{}}, "samples": [{sample}]}}"#
+        );
+        let path = house.file("log.json", log);
+        let error = run(&house.request(Some(Kind::Inspect), &[&path])).unwrap_err();
+        assert!(error.to_string().contains(said), "{error}");
+    }
+}
+
+#[test]
 fn a_log_that_breaks_off_keeps_what_came_before() {
     let house = House::new();
     let end = INSPECT.find("{\"id\": \"three\"").unwrap();

@@ -397,6 +397,95 @@ fn the_reference_folder_is_read_with_its_own_names() {
     );
 }
 
+/// No reader trusts a file to be what its kind says.
+#[test]
+fn every_reader_refuses_documents_of_another_shape() {
+    let texts = [
+        "null",
+        "7",
+        "\"x\"",
+        "true",
+        "[]",
+        "{}",
+        "[null]",
+        "[[]]",
+        "{\"samples\":7}",
+        "{\"samples\":[null]}",
+        "{\"eval\":null}",
+        "{\"results\":null}",
+        "{\"x\":null}",
+        "{\"x\":{\"y\":null}}",
+        "",
+        "\n",
+    ];
+    for kind in Kind::ALL {
+        for text in texts {
+            let house = House::new();
+            let name = match kind {
+                Kind::Csv => "x.csv",
+                Kind::Medrgb | Kind::Parquet => "x.parquet",
+                Kind::Jsonl | Kind::LmEval | Kind::Run => "x.jsonl",
+                _ => "x.json",
+            };
+            let path = house.file(name, text);
+            let mut request = house.request(Some(kind), &[&path]);
+            request.out = Some(house.path("out"));
+            let error = run(&request).expect_err(&format!("{kind}: {text}"));
+            assert!(!error.to_string().is_empty());
+            assert_eq!(
+                house.others(&[name]),
+                Vec::<String>::new(),
+                "{kind}: {text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_folder_in_which_nothing_can_be_made_is_said_to_be_so() {
+    if !std::path::Path::new("/proc/self").exists() {
+        eprintln!("skipped: there is no /proc here");
+        return;
+    }
+    let house = House::new();
+    let path = house.file(
+        "q.jsonl",
+        "{\"question\":\"Q?\",\"options\":[\"x\",\"y\"],\"answer\":\"x\"}\n",
+    );
+    let mut request = house.request(Some(Kind::Jsonl), &[&path]);
+    request.out = Some("/proc/medrgb-x".into());
+    let error = run(&request).unwrap_err().to_string();
+    assert!(
+        error.contains("no folder can be made there") && !error.contains("does not exist"),
+        "{error}"
+    );
+}
+
+#[test]
+fn documents_of_a_context_that_are_noise_are_no_signal() {
+    let house = House::new();
+    let path = house.file(
+        "q.jsonl",
+        r#"{"id":"a","question":"Q?","options":["x","y"],"answer":"x","docs":[{"id":"d1","content":"One","role":"signal"},{"id":"d2","content":"Two","role":"noise","from_question":"b"},{"id":"d3","content":"Three","role":"adversarial"},{"id":"d4","content":"Four","from_question":"b"},{"id":"d5","content":"Five","role":"abstract"}]}"#,
+    );
+    let (report, dataset) = house.set(Kind::Jsonl, &path);
+    let mut ids: Vec<&str> = dataset
+        .documents()
+        .iter()
+        .map(|(document, _)| document.id.as_str())
+        .collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["d1", "d5"]);
+    assert!(
+        report
+            .notes
+            .iter()
+            .any(|note| note.contains("3 documents of contexts")),
+        "{:?}",
+        report.notes
+    );
+}
+
 #[test]
 fn nothing_is_written_where_nothing_can_be_read_or_somebody_stops() {
     let house = House::new();

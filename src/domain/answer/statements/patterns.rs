@@ -3,7 +3,7 @@
 use crate::domain::answer::phrases::{Pattern, compile};
 
 /// Words between an announcement and the answer that say nothing about which one it is.
-const FILLERS: &str = r#"["'_\s:,>]*(?:(?:(?:therefore|thus|hence|then|likely|most\s+likely|probably|clearly|definitely|certainly|obviously|undoubtedly|actually|simply|indeed|in\s+fact|of\s+course|again|still|only|just|either|both|the\s+option|the\s+letter|options?|choices?|letter|answer|number|statement|I\s+(?:think|believe)|in\s+my\s+(?:opinion|view)|none\s+other\s+than|nothing\s+(?:but|other\s+than))\b|\\text(?:bf)?\{|\\math(?:rm|bf)\{)["'_\s:,{(\[]*)*"#;
+const FILLERS: &str = r#"["'_\s:,>$]*(?:(?:(?:therefore|thus|hence|then|likely|most\s+likely|probably|clearly|definitely|certainly|obviously|undoubtedly|actually|simply|indeed|in\s+fact|of\s+course|again|still|only|just|either|both|the\s+option|the\s+letter|options?|choices?|letter|answer|number|statement|I\s+(?:think|believe)|in\s+my\s+(?:opinion|view)|none\s+other\s+than|nothing\s+(?:but|other\s+than))\b|\\text(?:bf)?\{|\\math(?:rm|bf)\{)["'_\s:,{(\[$]*)*"#;
 
 /// "the answer is", "correct option:", "answer_choice":, "I choose", "\boxed{": the answer follows.
 pub(in crate::domain::answer) static ANNOUNCED: Pattern = Pattern::new(|| {
@@ -26,7 +26,7 @@ pub(in crate::domain::answer) static ANNOUNCED: Pattern = Pattern::new(|| {
             \s+(?:choose|chose|select|selected|pick|picked|go\s+(?:for|with)|went\s+with|answer(?:\s+with)?|say|opt\s+for|vote\s+for|settle\s+(?:on|for)|conclude\s+with)\b
           | \b(?:I\s+am|I['\u{2019}]m|we\s+are|we['\u{2019}]re)\s+(?:going|sticking|left)\s+with\b
           | \x5cboxed\{ | \bans\.
-          | ^\W{0,6}(?:final|conclusion|verdict|choice|option|selected|selection|response|result|solution|decision)\s*:
+          | (?:^|[.;!]\s)\W{0,6}(?:final|conclusion|verdict|choice|option|selected|selection|response|result|solution|decision|(?:best\s+)?guess|pick)\s*:
           | ^\W{0,6}(?:the\s+)?(?:final|correct|best|my)?\s*(?:answer|choice|option)[\#_\s]*\n
         )"#;
     compile(&format!("{head}{FILLERS}"))
@@ -80,7 +80,7 @@ pub(super) static REFERENCE: Pattern = Pattern::new(|| {
     compile(
         r"(?mx)
         \b(?i:options?|choices?|answer|letter|statement|alternative)\s+[(\[]?(?P<named>[A-Za-z])\b[)\]]?
-        |(?:^|[.,:;!?\n(\u{2014}\u{2013}]\s*|\b(?i:so|therefore|thus|hence|only|but|and|that|think|believe|conclude|say|while|whereas|because|clearly|indeed|since|means|now|then)\b,?\s+)[(\[]?(?P<bare>[A-Z])\b[)\]]?",
+        |(?:^|[.,:;!?\n(\u{2014}\u{2013}]\s*|\b(?i:so|therefore|thus|hence|only|but|and|that|think|believe|conclude|say|while|whereas|because|clearly|indeed|since|means|now|then|actually)\b,?\s+)[(\[]?(?P<bare>[A-Z])\b[)\]]?",
     )
 });
 
@@ -98,9 +98,13 @@ pub(super) static PREDICATE: Pattern = Pattern::new(|| {
             |it\s+is\s*(?:[.!;]|$))
           |(?P<weak>(?:is|seems|appears|looks|would\s+be|must\s+be|should\s+be|has\s+to\s+be)\s+
               (?:(?:therefore|thus|hence|clearly|likely|probably|indeed|definitely|obviously|then|also|to\s+be)\s+)*
-              (?:correct|right|best|the\s+(?:best|closest)\s+(?:fit|match)|(?:the\s+)?most\s+(?:likely|appropriate|consistent|accurate|suitable|probable|plausible|reasonable))(?:[\s.,;:!)]|$)
+              (?:correct|right|best|the\s+(?:best|closest)\s+(?:fit|match)|(?:a\s+|the\s+)?better(?:\s+(?:answer|option|choice|fit|match))?\s*[.;!]|(?:the\s+)?most\s+(?:likely|appropriate|consistent|accurate|suitable|probable|plausible|reasonable))(?:[\s.,;:!)]|$)
             |(?:best\s+(?:fits|explains|matches|describes|answers|fulfils|fulfills|accounts)|(?:fits|matches|explains|describes)\s+(?:\w+\s+){0,3}?best|makes\s+(?:the\s+)?most\s+sense)\b)
           |(?P<reject>(?:is|was)\s+(?:(?:therefore|thus|clearly|definitely)\s+)*not\s+(?:the\s+)?(?:correct|right|best|final)\s+(?:answer|option|choice)\b|(?:is|can\s+be|was)\s+(?:therefore\s+|thus\s+)?(?:ruled\s+out|excluded|eliminated)\b)
+          |(?P<wrong>(?:is|was|would\s+be|seems|appears)\s+(?:(?:therefore|thus|clearly|definitely|actually|also|then|still|just|simply|plainly)\s+)*
+              (?:wrong|incorrect|false|untrue|not\s+(?:right|correct|true))\b
+            |(?:is|was)n['\u{2019}]t\s+(?:right|correct|true)\b
+            |can(?:\s?not|['\u{2019}]t)\s+be\s+(?:right|correct|true)\b)
         )",
     )
 });
