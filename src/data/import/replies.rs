@@ -45,6 +45,8 @@ pub(super) struct GivenReply {
     /// Under which condition and with which context it was asked, where the file tells; a context without
     /// documents, see [`without_documents`], where it tells the condition only.
     pub(super) setting: Option<Box<(Condition, Context)>>,
+    /// Sampling settings as the file says them; `{"seed": k}` tells the k-th repeat of a request from the first.
+    pub(super) sampling: Value,
     /// What else the file says, kept with the record.
     pub(super) more: Map<String, Value>,
 }
@@ -117,6 +119,7 @@ impl GivenReply {
             probabilities: None,
             created_at: None,
             setting: None,
+            sampling: Value::Null,
             more: Map::new(),
         }
     }
@@ -145,6 +148,13 @@ impl Known {
 }
 
 impl GivenReply {
+    /// Says that it is the k-th repeat of its request, from 0 on: reports count all of them.
+    pub(super) fn repeat(&mut self, k: usize) {
+        if k > 0 {
+            self.sampling = json!({ "seed": k });
+        }
+    }
+
     /// How much is known of what the model was shown.
     pub(super) fn known(&self) -> Known {
         match self.setting.as_deref() {
@@ -212,7 +222,7 @@ pub(super) fn record(run: &Run, question: &Question, given: GivenReply) -> Reply
             "window": null,
         }),
         model_name,
-        sampling: Value::Null,
+        sampling: given.sampling.clone(),
         raw: given.text.clone().unwrap_or_default(),
         reply: match &given.text {
             Ok(_) => reply_json(&given),

@@ -76,6 +76,30 @@ fn every_imported_record_reads_as_one_of_our_own() {
 }
 
 #[test]
+fn lm_eval_repeats_are_all_kept() {
+    let house = House::new();
+    let doc = r#""doc":{"question":"Which?","choices":["red","blue"],"answer":1}"#;
+    let path = house.file(
+        "m/samples_med_2025-01-02T03-04-05.jsonl",
+        format!(r#"{{"doc_id":0,{doc},"target":"1","resps":[["B","A","B"]],"filtered_resps":["B"]}}"#),
+    );
+    let report = run(&house.request(Some(Kind::LmEval), &[&path])).unwrap();
+    assert_eq!((report.bad, report.runs[0].replies), (0, 3));
+    assert!(
+        report.notes.iter().any(|note| note.contains("2 replies of") && note.contains("repeats")),
+        "{:?}",
+        report.notes
+    );
+    let observations: Vec<_> = house
+        .records("lm-eval-m-med")
+        .into_iter()
+        .map(|record| (record.raw, record.sampling["seed"].as_u64()))
+        .collect();
+    let expected = [("B", None), ("A", Some(1)), ("B", Some(2))];
+    assert_eq!(observations, expected.map(|(raw, seed)| (raw.to_owned(), seed)));
+}
+
+#[test]
 fn lm_eval_generations_and_likelihoods() {
     let house = House::new();
     let doc = r#""doc":{"question":"Which?","choices":["red","blue"],"answer":1}"#;
