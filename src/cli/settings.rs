@@ -74,10 +74,16 @@ struct Merged {
 /// them under one folder.
 ///
 /// # Errors
-/// When no home folder is known.
+/// When no home folder is known, or `MEDRGB_HOME` names something that is no folder.
 pub fn paths(env: &dyn Fn(&str) -> Option<String>) -> Result<Paths, Failure> {
     if let Some(home) = env("MEDRGB_HOME").filter(|home| !home.is_empty()) {
         let home = PathBuf::from(home);
+        if home.exists() && !home.is_dir() {
+            return Err(Failure::Usage(format!(
+                "MEDRGB_HOME is {}, which is no folder; set it to a folder, which is made where there is none",
+                home.display()
+            )));
+        }
         return Ok(Paths {
             config: home.join("config"),
             data: home.join("data"),

@@ -180,6 +180,16 @@ pub fn hex(bytes: &[u8]) -> String {
     out
 }
 
+/// A number as a message quotes it: huge and tiny ones with an exponent, not with hundreds of digits.
+pub fn number(value: f64) -> String {
+    match value.abs() {
+        size if size.is_finite() && (size >= 1e15 || (size < 1e-6 && size > 0.0)) => {
+            format!("{value:e}")
+        }
+        _ => value.to_string(),
+    }
+}
+
 /// A number with its noun, which takes its plural except after 1: "1 record", "2 records", "2 replies".
 pub fn count(number: usize, noun: &str) -> String {
     let stem = noun

@@ -66,8 +66,34 @@ pub fn annotator(flag: Option<&str>, config: &Config) -> Result<String, Failure>
         .into_iter()
         .filter_map(variable);
     let names = config.annotator.clone().into_iter().chain(login);
+    let names = names.chain(std::iter::once_with(login_name).flatten());
     let found = names.filter_map(|name| annotator_name(&name)).next();
     Ok(found.unwrap_or_else(|| "me".to_owned()))
+}
+
+/// The login name by the system's list of users, where the environment does not say it (cron, containers).
+#[cfg(unix)]
+fn login_name() -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    // On Linux the folder of a process belongs to its user.
+    let own = std::fs::metadata("/proc/self").ok()?.uid();
+    let users = crate::source::small_text(Path::new("/etc/passwd"), crate::source::LARGEST_PLAN);
+    user_of(&users.ok()?, own)
+}
+
+#[cfg(not(unix))]
+fn login_name() -> Option<String> {
+    None
+}
+
+/// The name of a user in lines `name:password:number:…`.
+#[cfg(unix)]
+fn user_of(users: &str, number: u32) -> Option<String> {
+    users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, own) = (fields.next()?, fields.nth(1)?);
+        (own.parse() == Ok(number) && !name.is_empty()).then(|| name.to_owned())
+    })
 }
 
 /// The failures that replies are labelled with: those of the flag's file, of the config's, ours.

@@ -284,7 +284,7 @@ impl<'a> Sink<'a> {
         self.other_roles += entry.other_roles;
         let own = entry.question.id.clone();
         unique_documents(entry);
-        match folder.add(entry)? {
+        match folder.add(entry, self.run.is_some())? {
             Written::New => {}
             Written::Renamed => {
                 let note = format!(
@@ -316,10 +316,10 @@ impl<'a> Sink<'a> {
 
     /// Ends the dataset folder; `documents` says whose documents it holds.
     pub(super) fn end_set(&mut self, documents: &str) -> Result<(), ImportError> {
-        let Some((name, folder)) = self.folder.take() else {
+        let Some((name, mut folder)) = self.folder.take() else {
             return Ok(());
         };
-        let (counts, shown) = (folder.counts(), folder.shown().to_path_buf());
+        let (counts, shown) = (folder.count_all()?, folder.shown().to_path_buf());
         let manifest = self.manifest(&name, documents);
         let Some(fingerprint) = folder.finish(manifest)? else {
             self.note(&format!(
