@@ -116,15 +116,13 @@ fn take(
         own = Entry::known(in_dataset(dataset, &own.question)?);
     }
     let given = replies(sample, &own.question)?;
-    let store = |sink: &mut Sink<'_>| {
-        let further = given.len().saturating_sub(1);
-        for (k, mut given) in given.into_iter().enumerate() {
-            given.repeat(k);
-            sink.reply(&own.question, given)?;
-        }
-        Ok(further)
-    };
-    Ok(sink.question(place, &mut own).and_then(|()| store(sink)))
+    let further = given.len().saturating_sub(1);
+    let mut stored = sink.question(place, &mut own);
+    for (k, mut given) in given.into_iter().enumerate() {
+        given.repeat(k);
+        stored = stored.and_then(|()| sink.reply(&own.question, given));
+    }
+    Ok(stored.map(|()| further))
 }
 
 /// The dataset's question with the same id, or else with the same text.
