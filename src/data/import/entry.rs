@@ -564,7 +564,10 @@ fn belongs_to(id: Option<String>, number: usize, entry: &Entry) -> Result<String
 fn sub_questions(row: &Map<String, Value>, fields: &SubQuestionFields, entry: &mut Entry) {
     for (number, item) in items(row, &fields.field, entry).into_iter().enumerate() {
         let label = label_of(item.as_object());
-        let of_label = label.as_ref().filter(|_| fields.doc_id.is_none());
+        let is_context = !entry.labels.is_empty() || entry.other_roles > 0;
+        let of_label = label
+            .as_ref()
+            .filter(|_| is_context && fields.doc_id.is_none());
         let named = of_label.map(|label| entry.labels.iter().find(|(known, _)| known == label));
         if let Some(None) = named {
             // Asked about a document that is no signal document of the question.

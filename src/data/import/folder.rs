@@ -280,8 +280,11 @@ impl FolderWriter {
         match collect {
             true => self.hold(entry),
             false => {
-                let mut parts = Parts::default();
-                parts.add(entry);
+                let parts = Parts {
+                    documents: std::mem::take(&mut entry.documents),
+                    sub_questions: std::mem::take(&mut entry.sub_questions),
+                    counterfactuals: std::mem::take(&mut entry.counterfactuals),
+                };
                 self.write_parts(&entry.question.id, &parts)
                     .map_err(|error| write_error(&self.shown, error))?;
             }

@@ -219,7 +219,7 @@ fn replies(sink: &mut Sink<'_>, paths: &[PathBuf], dataset: &Dataset) -> Result<
     };
     sink.begin_run_on(&name, dataset)?;
     for path in paths {
-        let told = told_by(sink, path, paths)?;
+        let told = told_by(sink, path, paths, &dataset.name)?;
         let mut number = 0;
         let reader = sink.open(path)?;
         members(reader, &mut |_, value| {
@@ -242,8 +242,15 @@ fn replies(sink: &mut Sink<'_>, paths: &[PathBuf], dataset: &Dataset) -> Result<
 }
 
 /// What a file and its name say of the condition of its replies, and of their model; what had to be decided is said.
-fn told_by(sink: &mut Sink<'_>, path: &Path, all: &[PathBuf]) -> Result<Told, ImportError> {
+fn told_by(
+    sink: &mut Sink<'_>,
+    path: &Path,
+    all: &[PathBuf],
+    dataset: &str,
+) -> Result<Told, ImportError> {
     let mut told = Told::of_name(path, PREDICTIONS);
+    // "bioasq_robustness_p40": the dataset, not a model.
+    told.model = told.model.filter(|model| !model.eq_ignore_ascii_case(dataset));
     let reader = sink.open(path)?;
     sink.will_reopen();
     let found = survey(reader, &mut || sink.look())?;

@@ -180,7 +180,7 @@ fn say_changed(app: &mut App) {
         .iter()
         .zip(documents)
         .filter(|(view, _)| view.fresh)
-        .map(|(_, document)| format!("{} ({})", document.label, document.role.name()))
+        .map(|(_, document)| format!("{} ({})", document.label, role_name(document.role)))
         .collect();
     let words = match fresh.len() {
         0 => return,
@@ -189,6 +189,14 @@ fn say_changed(app: &mut App) {
         more => format!("{more} of {} documents are new, marked as such", documents.len()),
     };
     app.say(words);
+}
+
+fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Signal => "signal",
+        Role::Noise => "noise",
+        Role::Adversarial => "adversarial",
+    }
 }
 
 /// Composes the context under another condition.

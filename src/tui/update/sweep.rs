@@ -340,8 +340,7 @@ pub(super) fn finish_calls(app: &mut App) -> Vec<Effect> {
     let now = matches!(running.phase, Phase::Stopping { now: true });
     running.phase = Phase::Stopping { now };
     app.complain(
-        "Leaving when the calls under way have finished; no new ones start. The same key again leaves at once: what has come of them is kept."
-            .to_owned(),
+        "Leaving when the calls under way have finished; no new ones start. The same key again leaves at once: what has come of them is kept.",
     );
     vec![Effect::StopSweep { ticket, now }]
 }
