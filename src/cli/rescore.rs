@@ -14,8 +14,8 @@ use crate::data::store::Store;
 use crate::domain::score::Ratio;
 use crate::domain::text::{clean, one_line};
 use crate::engine::models::{judge_name, open_model, run_to_change, store_file};
-use crate::engine::sweep::{Limits, Pace};
 use crate::engine::rescore::{JudgeCounts, JudgeRequest, Judging, Rescored, judge_run, rescore};
+use crate::engine::sweep::{Limits, Pace};
 use crate::model::Sampling;
 use crate::model::select::sampling;
 

@@ -566,7 +566,13 @@ fn read_records(path: &Path, run: Option<&str>) -> Result<Imported, Failure> {
             Line::Text("{") if number == 1 => {
                 let (reader, _) = source::open(path).map_err(failed)?;
                 let text = source::whole_text(reader).map_err(failed)?;
-                take_record(&mut imported, path, number, read_exported(text.as_bytes()), run);
+                take_record(
+                    &mut imported,
+                    path,
+                    number,
+                    read_exported(text.as_bytes()),
+                    run,
+                );
                 return Ok(imported);
             }
             Line::Text(text) => read_exported(text.as_bytes()),

@@ -199,7 +199,9 @@ fn kind_found(found: &str) -> String {
     let quoted = |start: &str| {
         let value = found.strip_prefix(start)?;
         // A number that only the widest type holds is said with that type behind it.
-        let value = value.trim_end_matches(" as i128").trim_end_matches(" as u128");
+        let value = value
+            .trim_end_matches(" as i128")
+            .trim_end_matches(" as u128");
         Some(short(value.trim_matches('`')))
     };
     if let Some(text) = found.strip_prefix("string ") {
@@ -236,7 +238,11 @@ fn syntax(said: &str, text: &str, at: usize) -> String {
     } else {
         match SYNTAX.iter().find(|(start, _)| said.starts_with(start)) {
             Some((_, words)) => (*words).to_owned(),
-            None => plain(&said.replace('\n', "; ").replace("found map", "found a table")),
+            None => plain(
+                &said
+                    .replace('\n', "; ")
+                    .replace("found map", "found a table"),
+            ),
         }
     };
     match name {

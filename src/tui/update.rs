@@ -309,9 +309,7 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
 /// Runs a command on the current screen.
 pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
     match command {
-        Command::Quit | Command::Leave => {
-            leave(app, command == Command::Leave)
-        }
+        Command::Quit | Command::Leave => leave(app, command == Command::Leave),
         Command::Suspend => vec![Effect::Suspend],
         Command::Redraw => vec![Effect::Redraw],
         Command::Help => {

@@ -351,7 +351,10 @@ fn used_models(
     let mut models: Vec<&str> = askings.map(|asking| &*asking.model).collect();
     models.sort_unstable();
     models.dedup();
-    match pairs.iter().find(|(own, _)| !models.contains(&own.as_str())) {
+    match pairs
+        .iter()
+        .find(|(own, _)| !models.contains(&own.as_str()))
+    {
         None => Ok(()),
         Some((own, paper)) => Err(Failure::Usage(format!(
             "--paper-model {}={paper}: no run of this report has the model \"{}\"; {}",

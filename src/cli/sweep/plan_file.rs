@@ -219,7 +219,10 @@ fn check(read: &Read<'_>, file: &PlanFile) -> Result<(), Failure> {
         }
     }
     if let Some(value) = file.p.iter().find(|p| !(0.0..=100.0).contains(*p)) {
-        return Err(read.wrong("p", format!("{} is not a number from 0 to 100", number(*value))));
+        return Err(read.wrong(
+            "p",
+            format!("{} is not a number from 0 to 100", number(*value)),
+        ));
     }
     if let Some(value) = file.docs.iter().find(|docs| **docs > MAX_DOCS) {
         let why = format!("{value} is not a whole number from 0 to {MAX_DOCS}");

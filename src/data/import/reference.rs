@@ -16,13 +16,13 @@ use crate::data::import::entry::{entry, scalar_text};
 use crate::data::import::mapping::{
     CounterfactualFields, DocumentFields, Mapping, OptionFields, SubQuestionFields,
 };
+use crate::data::import::reference_context::Documents;
+use crate::data::import::reference_told::{Told, survey};
 use crate::data::import::replies::{GivenReply, without_documents};
 use crate::data::import::rows::json_object;
 use crate::data::import::sink::Sink;
 use crate::data::import::walk::members;
 use crate::data::import::{ImportError, files, stem};
-use crate::data::import::reference_context::Documents;
-use crate::data::import::reference_told::{Told, survey};
 use crate::domain::context::{Condition, Mode, Scenario};
 use crate::domain::text::short;
 use crate::source::Line;
@@ -250,7 +250,9 @@ fn told_by(
 ) -> Result<Told, ImportError> {
     let mut told = Told::of_name(path, PREDICTIONS);
     // "bioasq_robustness_p40": the dataset, not a model.
-    told.model = told.model.filter(|model| !model.eq_ignore_ascii_case(dataset));
+    told.model = told
+        .model
+        .filter(|model| !model.eq_ignore_ascii_case(dataset));
     let reader = sink.open(path)?;
     sink.will_reopen();
     let found = survey(reader, &mut || sink.look())?;
@@ -329,11 +331,7 @@ fn prediction(
 }
 
 /// The condition of a reply; `None` for a standard one of which nothing says that the model was shown documents.
-fn condition(
-    scenario: Scenario,
-    told: &Told,
-    p: Option<f64>,
-) -> Result<Option<Condition>, String> {
+fn condition(scenario: Scenario, told: &Told, p: Option<f64>) -> Result<Option<Condition>, String> {
     let p = match (scenario, p) {
         (Scenario::Standard, _) if told.docs == 0 => return Ok(None),
         (Scenario::Standard, _) => 100.0,

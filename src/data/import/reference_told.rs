@@ -135,7 +135,11 @@ impl Told {
             // No context has so many documents that less than one in a hundred would be signal: 1 is all of them.
             _ => largest > 0.0 && largest <= 1.0,
         };
-        let percent = if self.is_share { largest * 100.0 } else { largest };
+        let percent = if self.is_share {
+            largest * 100.0
+        } else {
+            largest
+        };
         match by_name {
             Some(p) if !near(percent, p) => Some(format!(
                 "its name says p = {p} %, but its records say {percent} % (p_sig {largest}); the records count"
@@ -219,7 +223,10 @@ pub(super) fn survey(
     let read = members(reader, &mut |_, record| {
         look()?;
         let count = |field: &str| record[field].as_array().map_or(0, Vec::len);
-        let listed = listed(&record, count("noise_doc_ids") + count("adversarial_doc_ids"));
+        let listed = listed(
+            &record,
+            count("noise_doc_ids") + count("adversarial_doc_ids"),
+        );
         found.docs = found.docs.max(listed);
         // What is no p at all, its record's own fault, decides nothing about the others.
         if let Some(p) = p_sig(&record["p_sig"]).filter(|p| (0.0..=100.0).contains(p))
@@ -288,7 +295,13 @@ mod tests {
     #[test]
     fn names_say_scenario_p_n_and_model() {
         for (name, scenario, p, docs, model) in [
-            ("robustness_p40_predictions.json", Some(Scenario::Robustness), Some(40.0), 0, None),
+            (
+                "robustness_p40_predictions.json",
+                Some(Scenario::Robustness),
+                Some(40.0),
+                0,
+                None,
+            ),
             (
                 "gpt-4_Sufficiency_n20_p0.6_predictions.json",
                 Some(Scenario::Sufficiency),
@@ -296,9 +309,21 @@ mod tests {
                 20,
                 Some("gpt-4"),
             ),
-            ("integration-5docs-p100_predictions.json", Some(Scenario::Integration), Some(100.0), 5, None),
+            (
+                "integration-5docs-p100_predictions.json",
+                Some(Scenario::Integration),
+                Some(100.0),
+                5,
+                None,
+            ),
             ("llama-p3_predictions.json", None, None, 0, Some("llama-p3")),
-            ("standard_predictions.json", Some(Scenario::Standard), None, 0, None),
+            (
+                "standard_predictions.json",
+                Some(Scenario::Standard),
+                None,
+                0,
+                None,
+            ),
         ] {
             let told = named(name);
             let found = (told.scenario, told.p, told.docs, told.model.as_deref());
@@ -315,7 +340,12 @@ mod tests {
             ("sufficiency", vec![1.0], 100.0, Some("share")),
             ("sufficiency", vec![0.2, 0.4, 1.0], 100.0, Some("share")),
             ("sufficiency", vec![1.0, 60.0], 60.0, None),
-            ("sufficiency_p60", vec![40.0], 40.0, Some("the records count")),
+            (
+                "sufficiency_p60",
+                vec![40.0],
+                40.0,
+                Some("the records count"),
+            ),
             ("sufficiency", vec![0.0], 0.0, None),
         ] {
             let mut told = named(&format!("{name}_predictions.json"));
@@ -356,6 +386,9 @@ mod tests {
         let mut told = named("gpt_predictions.json");
         let decided = told.complete(&found).join("; ");
         assert_eq!((told.scenario, told.docs), (Some(Scenario::Robustness), 2));
-        assert!(decided.contains("no scenario") && decided.contains("n = 2"), "{decided}");
+        assert!(
+            decided.contains("no scenario") && decided.contains("n = 2"),
+            "{decided}"
+        );
     }
 }

@@ -288,8 +288,8 @@ fn unknown(question: &Question) -> (Condition, Context) {
         counterfactuals: &[],
         noise: &noise,
     };
-    let context =
-        compose(question, pools, &condition).unwrap_or_else(|_| without_documents(&question.id, &condition));
+    let context = compose(question, pools, &condition)
+        .unwrap_or_else(|_| without_documents(&question.id, &condition));
     (condition, context)
 }
 

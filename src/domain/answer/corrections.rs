@@ -177,7 +177,14 @@ mod tests {
 
     #[test]
     fn patterns_compile() {
-        for pattern in [&TURN, &CORRECTION, &CONTRAST, &RETRACTION, &OBJECTS, &CORRECTED] {
+        for pattern in [
+            &TURN,
+            &CORRECTION,
+            &CONTRAST,
+            &RETRACTION,
+            &OBJECTS,
+            &CORRECTED,
+        ] {
             assert!(pattern.get().is_some());
         }
     }

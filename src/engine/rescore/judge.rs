@@ -21,7 +21,9 @@ use crate::domain::text::short;
 use crate::engine::ask::{GRACE, panicked, to_value};
 use crate::engine::sweep::Pace;
 use crate::model::tokens::estimate_prompt;
-use crate::model::{ChatModel, ChatRequest, Delta, FailureKind, ModelError, Reply, ReplyForm, Sampling};
+use crate::model::{
+    ChatModel, ChatRequest, Delta, FailureKind, ModelError, Reply, ReplyForm, Sampling,
+};
 
 /// After so many failed calls in a row the judge is given up.
 const FAILURES_IN_A_ROW: usize = 10;
@@ -365,8 +367,7 @@ fn open_book(request: &JudgeRequest) -> Result<Book, StoreError> {
 fn count_tasks(request: &JudgeRequest, book: &Book) -> Result<(usize, Shared), JudgeTrouble> {
     let (mut count, mut after) = (0, 0);
     let mut shared = Shared::default();
-    let mut settled =
-        |prompt: &Prompt, reply, sub| shared.put(Shared::key(prompt), reply, sub);
+    let mut settled = |prompt: &Prompt, reply, sub| shared.put(Shared::key(prompt), reply, sub);
     while let Some((tasks, last)) = tasks_after(request, book, after, &mut settled)? {
         count += tasks.len();
         after = last;

@@ -434,9 +434,8 @@ async fn answers_that_are_alike_are_judged_by_one_call_also_in_a_later_start() {
         ("women", Ok("no idea")),
         ("the aorta", Ok(FULL)),
     ]);
-    let run = |request| async {
-        judge_run(request, &CancellationToken::new(), &mut |_, _| {}).await
-    };
+    let run =
+        |request| async { judge_run(request, &CancellationToken::new(), &mut |_, _| {}).await };
     let first = run(request(&store, model.clone())).await.unwrap();
     assert_eq!((first.made, first.shared, model.calls()), (5, 2, 3));
     // What came later asks nothing that was asked before, whether it could be read or not.

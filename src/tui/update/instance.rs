@@ -185,8 +185,13 @@ fn say_changed(app: &mut App) {
     let words = match fresh.len() {
         0 => return,
         all if all == documents.len() => return,
-        named @ ..=MOST_NAMED => format!("new: {}", fresh.get(..named).unwrap_or_default().join(", ")),
-        more => format!("{more} of {} documents are new, marked as such", documents.len()),
+        named @ ..=MOST_NAMED => {
+            format!("new: {}", fresh.get(..named).unwrap_or_default().join(", "))
+        }
+        more => format!(
+            "{more} of {} documents are new, marked as such",
+            documents.len()
+        ),
     };
     app.say(words);
 }

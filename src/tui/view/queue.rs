@@ -185,7 +185,14 @@ fn rows(app: &App, queue: &Queue, buffer: &mut Buffer) {
         fit("", 2),
         fit("outcome", columns.outcome),
         fit("planted", columns.planted),
-        fit(if columns.condition < 23 { "n, p" } else { "scenario" }, columns.condition),
+        fit(
+            if columns.condition < 23 {
+                "n, p"
+            } else {
+                "scenario"
+            },
+            columns.condition,
+        ),
         fit("id", columns.id + 2),
         fit("question", columns.question),
         fit("  your labels", columns.labels),

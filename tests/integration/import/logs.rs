@@ -81,12 +81,17 @@ fn lm_eval_repeats_are_all_kept() {
     let doc = r#""doc":{"question":"Which?","choices":["red","blue"],"answer":1}"#;
     let path = house.file(
         "m/samples_med_2025-01-02T03-04-05.jsonl",
-        format!(r#"{{"doc_id":0,{doc},"target":"1","resps":[["B","A","B"]],"filtered_resps":["B"]}}"#),
+        format!(
+            r#"{{"doc_id":0,{doc},"target":"1","resps":[["B","A","B"]],"filtered_resps":["B"]}}"#
+        ),
     );
     let report = run(&house.request(Some(Kind::LmEval), &[&path])).unwrap();
     assert_eq!((report.bad, report.runs[0].replies), (0, 3));
     assert!(
-        report.notes.iter().any(|note| note.contains("2 replies of") && note.contains("repeats")),
+        report
+            .notes
+            .iter()
+            .any(|note| note.contains("2 replies of") && note.contains("repeats")),
         "{:?}",
         report.notes
     );
@@ -96,7 +101,10 @@ fn lm_eval_repeats_are_all_kept() {
         .map(|record| (record.raw, record.sampling["seed"].as_u64()))
         .collect();
     let expected = [("B", None), ("A", Some(1)), ("B", Some(2))];
-    assert_eq!(observations, expected.map(|(raw, seed)| (raw.to_owned(), seed)));
+    assert_eq!(
+        observations,
+        expected.map(|(raw, seed)| (raw.to_owned(), seed))
+    );
 }
 
 #[test]
@@ -520,10 +528,22 @@ fn reference_predictions_of_several_p_stay_apart_and_none_counts_as_no_retrieval
     request.dataset = Some(&set);
     request.run = Some("ref".into());
     let report = run(&request).unwrap();
-    assert_eq!((report.bad, report.runs.len()), (3, 1), "{:?}", report.problems);
-    assert!(report.problems[0].contains("p_sig is 7000"), "{:?}", report.problems);
+    assert_eq!(
+        (report.bad, report.runs.len()),
+        (3, 1),
+        "{:?}",
+        report.problems
+    );
     assert!(
-        report.notes.iter().any(|note| note.contains("only the main answer")),
+        report.problems[0].contains("p_sig is 7000"),
+        "{:?}",
+        report.problems
+    );
+    assert!(
+        report
+            .notes
+            .iter()
+            .any(|note| note.contains("only the main answer")),
         "{:?}",
         report.notes
     );

@@ -50,7 +50,10 @@ fn full(house: &House) -> Dataset {
         r#"{"=q": [{"original_id": "d1", "new_answer": "Uno", "edited_document": "Uno.", "by": "hand"}]}"#,
     );
     // Whose documents these are is kept with every question, under the name of the list of documents.
-    house.file("set/manifest.json", r#"{"documents": "medrgb", "name": "bioasq"}"#);
+    house.file(
+        "set/manifest.json",
+        r#"{"documents": "medrgb", "name": "bioasq"}"#,
+    );
     Dataset::open(&house.path("set")).unwrap()
 }
 
@@ -333,7 +336,10 @@ fn documents_of_a_run_s_table_are_collected_over_its_records() {
             assert!(pools.signal.contains(document), "{document:?}");
         }
         for sub in found.sub_questions {
-            let own = pools.sub_questions.iter().find(|own| own.question == sub.question);
+            let own = pools
+                .sub_questions
+                .iter()
+                .find(|own| own.question == sub.question);
             assert_eq!(own.unwrap().doc_id, sub.doc_id);
         }
     }
