@@ -379,6 +379,17 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
 
+    #[test]
+    fn a_home_that_is_no_folder_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let home = file.path().display().to_string();
+        let Err(Failure::Usage(why)) = paths(&|name| (name == "MEDRGB_HOME").then(|| home.clone()))
+        else {
+            panic!("a file is no home");
+        };
+        assert!(why.contains("no folder") && why.contains(&home), "{why}");
+    }
+
     fn folders(root: &Path) -> Paths {
         paths(&|name| (name == "MEDRGB_HOME").then(|| root.display().to_string())).unwrap()
     }

@@ -252,6 +252,22 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn numbers_are_quoted_in_few_characters() {
+        for (value, said) in [
+            (60.0, "60"),
+            (100.5, "100.5"),
+            (1e308, "1e308"),
+            (-2.5e20, "-2.5e20"),
+            (1e-9, "1e-9"),
+            (0.0, "0"),
+            (f64::NAN, "NaN"),
+            (f64::INFINITY, "inf"),
+        ] {
+            assert_eq!(number(value), said);
+        }
+    }
+
+    #[test]
     fn what_is_not_seen_is_escaped() {
         assert_eq!(visible("th\u{1b}[1me\u{200b}"), "th\\u{1b}[1me\\u{200b}");
         assert_eq!(visible("Größe"), "Größe");

@@ -92,7 +92,7 @@ fn user_of(users: &str, number: u32) -> Option<String> {
     users.lines().find_map(|line| {
         let mut fields = line.split(':');
         let (name, own) = (fields.next()?, fields.nth(1)?);
-        (own.parse() == Ok(number) && !name.is_empty()).then(|| name.to_owned())
+        (own.parse::<u32>().ok() == Some(number) && !name.is_empty()).then(|| name.to_owned())
     })
 }
 
@@ -166,4 +166,18 @@ pub struct TaxonomyFlag {
     /// Failures of your own, with their names (TOML); without it those of the config, else ours
     #[arg(long, value_name = "FILE")]
     pub taxonomy: Option<PathBuf>,
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_login_name_is_that_of_the_user_s_number() {
+        let users =
+            "root:x:0:0:root:/root:/bin/sh\n+::::::\nanna:x:1000:1000::/home/anna:/bin/sh\n";
+        assert_eq!(user_of(users, 1000).as_deref(), Some("anna"));
+        assert_eq!(user_of(users, 0).as_deref(), Some("root"));
+        assert_eq!(user_of(users, 7), None);
+    }
 }

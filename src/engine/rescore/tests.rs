@@ -434,8 +434,9 @@ async fn answers_that_are_alike_are_judged_by_one_call_also_in_a_later_start() {
         ("women", Ok("no idea")),
         ("the aorta", Ok(FULL)),
     ]);
-    let run =
-        |request| async { judge_run(request, &CancellationToken::new(), &mut |_, _| {}).await };
+    let run = |request| async move {
+        judge_run(request, &CancellationToken::new(), &mut |_, _| {}).await
+    };
     let first = run(request(&store, model.clone())).await.unwrap();
     assert_eq!((first.made, first.shared, model.calls()), (5, 2, 3));
     // What came later asks nothing that was asked before, whether it could be read or not.
@@ -478,7 +479,8 @@ async fn the_judge_keeps_to_the_limits_per_minute() {
         cancel.cancel();
     };
     let begun = std::time::Instant::now();
-    let judging = judge_run(limited, &cancel, &mut |_, _| {});
+    let mut ignore = |_, _| {};
+    let judging = judge_run(limited, &cancel, &mut ignore);
     let (stopped, ()) = tokio::join!(judging, enough);
     assert!(matches!(stopped, Err(JudgeTrouble::Stopped)));
     assert_eq!(model.calls(), 1);
