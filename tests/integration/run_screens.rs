@@ -702,9 +702,21 @@ fn the_explorer_stays_usable_and_leaving_asks_once() {
     // Any other key takes it back.
     stage.keys("j ctrl-c");
     assert!(!stage.app.quit);
-    stage.keys("ctrl-c");
+    assert!(stops(&stage.keys("ctrl-c"), false));
+    assert!(!stage.app.quit, "the calls under way finish first");
+    let screen = stage.screen();
+    assert!(
+        screen.contains("Leaving when the calls under way have finished"),
+        "{screen}"
+    );
+    // Looking around meanwhile takes nothing back, and the key once more does not wait.
+    stage.keys("j ctrl-c");
     assert!(stage.app.quit);
     stage.app.quit = false;
+    finish(&mut stage, ticket, None);
+    assert!(stage.app.quit, "what was waited for has come");
+    (stage.app.quit, stage.app.parting) = (false, false);
+    let ticket = asking(&mut stage);
     finish(&mut stage, ticket, None);
     assert!(stage.screen().contains("W shows it"));
     stage.keys("ctrl-c");
