@@ -11,10 +11,11 @@ const LONGEST: usize = 160;
 /// How many items were asked for, and what became of them.
 pub fn outcome(stage: Stage, report: &StageReport) -> String {
     let kept = report.made();
-    let asked = kept + report.dropped() + report.failed();
+    let asked = report.asked();
     let how = [
         (report.repaired(), "after a repair"),
         (report.flawed(), "with a flaw"),
+        (report.stayed(), "from before"),
     ];
     let how: Vec<String> = how
         .iter()
@@ -36,22 +37,33 @@ pub fn outcome(stage: Stage, report: &StageReport) -> String {
         _ if kept == asked => format!("all kept{how}"),
         _ => format!("{kept} kept{how}"),
     };
-    listed(
+    let text = listed(
         format!("{head}: {kept}"),
         &[
             (report.dropped(), "dropped"),
             (report.failed(), "without a reply"),
         ],
-    )
+    );
+    match report.nothing() {
+        0 => text,
+        number => format!("{text}; nothing to make for {}", count(number, "question")),
+    }
 }
 
 /// What a search has found: what it asks for are questions, what it makes are documents.
 fn found(report: &StageReport) -> String {
     let all = report.questions.len();
     let with = report.questions.iter().filter(|(_, own)| own.made > 0);
-    let documents = count(report.made(), "document");
+    let documents = match report.stayed() {
+        0 => count(report.made(), "document"),
+        old => format!("{} ({old} from before)", count(report.made(), "document")),
+    };
     let found = match with.count() {
         0 => "no document found".to_owned(),
+        _ if report.fresh() == 0 => format!(
+            "no document found, {} of before stay",
+            count(report.made(), "document")
+        ),
         with if with == all => format!("{documents} found, some for each"),
         with => format!("{documents} found, for {with} of them"),
     };
@@ -61,9 +73,12 @@ fn found(report: &StageReport) -> String {
     listed(
         format!("searched for {}: {found}", count(all, "question")),
         &[
-            (pages, "pages dropped"),
+            (pages, if pages == 1 { "page dropped" } else { "pages dropped" }),
             (report.failed(), "without a reply"),
-            (report.skipped(), "pages not read"),
+            (
+                report.skipped(),
+                if report.skipped() == 1 { "page not read" } else { "pages not read" },
+            ),
         ],
     )
 }
@@ -78,8 +93,15 @@ fn listed(mut text: String, numbers: &[(usize, &str)]) -> String {
 
 /// Why items are missing: the most frequent reasons, what differs between items left open; `None` where none is missing.
 pub fn reasons(report: &StageReport) -> Option<String> {
+    let nothings = report.nothings();
     let dropped = report.losses(|one| &one.dropped);
-    let groups = by_reason(dropped.chain(report.losses(|one| &one.failed)));
+    let lost = dropped.chain(report.losses(|one| &one.failed));
+    // Where something failed, that is why the rest stays.
+    let lost = lost.chain(report.losses(|one| match one.failed.is_empty() {
+        true => &one.stayed,
+        false => &[],
+    }));
+    let groups = by_reason(lost.chain(nothings.iter().map(|(id, loss)| (*id, loss))));
     let named: Vec<String> = groups
         .iter()
         .take(NAMED)
@@ -103,6 +125,9 @@ pub fn nothing_kept(stage: Stage, report: &StageReport, rest: &[Stage]) -> Strin
         stage.name(),
         outcome(stage, report)
     );
+    if report.stayed() > 0 && stage != Stage::Retrieve {
+        text += ". What was made before stays";
+    }
     if let Some(reasons) = reasons(report) {
         text += &format!(". Why: {reasons}");
     }
@@ -154,7 +179,7 @@ mod tests {
         );
         assert_eq!(
             reasons(&some).unwrap(),
-            "2 × the answer \"…\" does not stand in the document; 1 × no reply came within N s"
+            "2 × the answer \"…\" does not stand in the document; 1 × no reply came within 6 s"
         );
         let mut all = QuestionReport::default();
         all.keep("", 0, "");
