@@ -54,6 +54,11 @@ impl<'a> Task<'a> {
         }
     }
 
+    /// The document's id.
+    pub(super) fn document_id(&self) -> &str {
+        &self.document.id
+    }
+
     /// The sentences to be written anew.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::data::dataset::SIGNAL;
 use crate::domain::build::QuestionReport;
-use crate::domain::passage::Document;
+use crate::domain::passage::{Document, Source};
 use crate::domain::question::Question;
 use crate::domain::text::text_key;
 use crate::engine::ask::to_value;
@@ -64,7 +64,8 @@ async fn of_question(
         }
     }
     report.made = pool.documents.len();
-    stay(&mut pool, &mut report, before.get(&question.id));
+    let searched = asker.build.parts.index.is_some();
+    stay(&mut pool, &mut report, before.get(&question.id), searched);
     Ok(MadeFor {
         question: at,
         records: pool.documents.iter().map(to_value).collect(),
@@ -73,8 +74,9 @@ async fn of_question(
 }
 
 /// Documents of an earlier run stay where nothing was found, or something got no answer or was dropped: then nothing was
-/// learnt about them. A search that went through replaces them.
-fn stay(pool: &mut Pool, report: &mut QuestionReport, before: Option<&Value>) {
+/// learnt about them. A search that went through replaces them; `searched` says that an index was, which always answers.
+fn stay(pool: &mut Pool, report: &mut QuestionReport, before: Option<&Value>, searched: bool) {
+    let replaced = searched && !pool.documents.is_empty();
     let why = match (report.failed.first(), report.dropped.first()) {
         (Some(lost), _) => format!("something got no reply now: {}", lost.reason),
         (None, Some(lost)) => format!("something was dropped now: {}", lost.reason),
@@ -85,7 +87,8 @@ fn stay(pool: &mut Pool, report: &mut QuestionReport, before: Option<&Value>) {
         let Ok(document) = serde_json::from_value::<Document>(record.clone()) else {
             continue;
         };
-        if pool.has(&document) {
+        let online = document.source == Some(Source::Online);
+        if pool.has(&document) || (replaced && !online) {
             continue;
         }
         report.stay(&document.id, format!("it is from before: {why}"), "");
