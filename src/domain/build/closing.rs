@@ -61,7 +61,7 @@ fn found(report: &StageReport) -> String {
     let found = match with.count() {
         0 => "no document found".to_owned(),
         _ if report.fresh() == 0 => format!(
-            "no document found, {} of before stay",
+            "no document found, {} from before",
             count(report.made(), "document")
         ),
         with if with == all => format!("{documents} found, some for each"),
@@ -118,6 +118,38 @@ pub fn reasons(report: &StageReport) -> Option<String> {
     }
 }
 
+/// What a stage means for a later one that has been through: items of it that went, and that are to be made.
+pub fn of_later(stage: Stage, gone: usize, due: usize) -> String {
+    let noun = match stage {
+        Stage::Topics => "topic",
+        Stage::Retrieve => "document",
+        Stage::SubQuestions => "sub-question",
+        Stage::Adversarial => "adversarial edit",
+    };
+    let mut said = Vec::new();
+    if gone > 0 {
+        let verb = if gone == 1 { "it rests" } else { "they rest" };
+        said.push(format!(
+            "{} went, since what {verb} on has changed",
+            count(gone, noun)
+        ));
+    }
+    match (stage, due) {
+        (_, 0) => {}
+        (Stage::Retrieve, due) => said.push(format!(
+            "documents of {} are to be looked for anew",
+            count(due, "question")
+        )),
+        (_, 1) => said.push(format!("1 {noun} is to be made")),
+        (_, due) => said.push(format!("{} are to be made", count(due, noun))),
+    }
+    let then = match due {
+        0 => String::new(),
+        _ => format!(" (`medrgb build {}`)", stage.name()),
+    };
+    format!("{}: {}{then}", stage.words(), said.join("; "))
+}
+
 /// What is said where nothing came of a stage; `rest` are the stages that were not run for that.
 pub fn nothing_kept(stage: Stage, report: &StageReport, rest: &[Stage]) -> String {
     let mut text = format!(
@@ -156,6 +188,31 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::domain::build::QuestionReport;
+
+    #[test]
+    fn what_a_stage_means_for_a_later_one_is_said() {
+        assert_eq!(
+            of_later(Stage::Adversarial, 3, 1),
+            "adversarial edits: 3 adversarial edits went, since what they rest on has changed; 1 adversarial edit is to be made (`medrgb build counterfactual`)"
+        );
+        assert_eq!(
+            of_later(Stage::SubQuestions, 1, 0),
+            "sub-questions: 1 sub-question went, since what it rests on has changed"
+        );
+    }
+
+    #[test]
+    fn what_stays_from_before_is_counted_apart() {
+        let mut own = QuestionReport::default();
+        own.fail("topic", "the search can't be reached");
+        own.stay("a", "the search can't be reached", "");
+        let some = report(&[own]);
+        assert_eq!(
+            outcome(Stage::Retrieve, &some),
+            "searched for 1 question: no document found, 1 document from before, 1 without a reply"
+        );
+        assert_eq!(reasons(&some).unwrap(), "1 × the search can't be reached");
+    }
 
     fn report(of: &[QuestionReport]) -> StageReport {
         let questions = of.iter().cloned().enumerate();
