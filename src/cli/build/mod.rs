@@ -24,7 +24,8 @@ use crate::domain::build::settings::{
 };
 use crate::domain::build::{Private, Scope, Settings, Stage, closing};
 use crate::domain::question::Question;
-use crate::domain::text::{clean, count, visible};
+use crate::domain::text::{clean, count, one_line, short};
+use crate::retrieval::Method;
 use crate::engine::build::web::{Engine, Web, WebSettings, is_public};
 use crate::engine::build::{
     Build, BuildError, Done, IndexSource, Parts, Progress, asks_model, folder_of, plan, prepare,
@@ -255,7 +256,7 @@ fn stages(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Resu
             .map(|set| validate(&set)),
         false => None,
     };
-    let out = visible(&build.parts.folder.path().display().to_string());
+    let out = one_line(&build.parts.folder.path().display().to_string());
     match args.json {
         true => say_json(
             &json!({"out": build.parts.folder.path(), "stages": report, "validate": checked}),
@@ -429,11 +430,6 @@ fn index(args: &StageArgs, environment: &Environment) -> Result<Option<IndexSour
     if sources.index.is_empty() {
         return Ok(None);
     }
-    if sources.encoder.is_some() && sources.retriever == Some(RetrieverKind::Bm25) {
-        return Err(Failure::Usage(
-            "--retriever bm25 takes no --encoder; leave one of them out".to_owned(),
-        ));
-    }
     let method = sources.retriever.map(Into::into);
     let (search, method) = open_index(
         &sources.index,
@@ -442,6 +438,12 @@ fn index(args: &StageArgs, environment: &Environment) -> Result<Option<IndexSour
         sources.backend,
         environment,
     )?;
+    if let (Method::Bm25, Some(named)) = (method, &sources.encoder) {
+        return Err(Failure::Usage(format!(
+            "--encoder {}: the index is searched by its words (bm25), which asks no encoder; leave it out, or give an index with vectors",
+            short(named)
+        )));
+    }
     if let Some(notice) = search.info().notice {
         note(&clean(&notice));
     }

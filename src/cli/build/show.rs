@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::config::ModelConfig;
 use crate::domain::build::{IssueKind, Level, Loss, Predicted, StagePlan, by_reason, closing};
-use crate::domain::text::{clean, count, one_line, shortened, visible};
+use crate::domain::text::{clean, count, one_line, shortened};
 use crate::engine::build::{Build, Done, Validation};
 
 /// Reasons and issues that the text form shows of each kind.
@@ -49,7 +49,7 @@ pub(super) fn plan(build: &Build, plans: &[StagePlan], price: Option<&ModelConfi
         count(build.work.len(), "question"),
         build.parts.questions.len(),
         model.as_deref().unwrap_or("none"),
-        visible(&build.parts.folder.path().display().to_string()),
+        one_line(&build.parts.folder.path().display().to_string()),
         "stage",
         "items",
         "answered",
