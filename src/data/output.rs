@@ -46,7 +46,14 @@ pub fn write(
     .map_err(|why| {
         // The system says of a folder that takes no files that nothing is there.
         let there = why == FOLDER_MISSING && folder_of(path).is_dir();
-        failed(path, if there { "no file can be made there" } else { &why })
+        failed(
+            path,
+            if there {
+                "no file can be made there"
+            } else {
+                &why
+            },
+        )
     })
 }
 

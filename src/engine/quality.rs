@@ -11,8 +11,8 @@ use crate::domain::quality::{
     positions, words_of,
 };
 use crate::domain::question::Question;
-use crate::domain::stats::wilson;
 use crate::domain::ranking::{auc, auc_of, recall};
+use crate::domain::stats::wilson;
 use crate::retrieval::{Method, RetrievalError, Search};
 
 /// Ranks that a search looks at; documents beyond them tie.

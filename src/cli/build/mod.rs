@@ -25,12 +25,12 @@ use crate::domain::build::settings::{
 use crate::domain::build::{Private, Scope, Settings, Stage, closing};
 use crate::domain::question::Question;
 use crate::domain::text::{clean, count, one_line, short};
-use crate::retrieval::Method;
 use crate::engine::build::web::{Engine, Web, WebSettings, is_public};
 use crate::engine::build::{
     Build, BuildError, Done, IndexSource, Parts, Progress, asks_model, folder_of, plan, prepare,
     run as run_stage, validate,
 };
+use crate::retrieval::Method;
 
 mod review;
 mod show;

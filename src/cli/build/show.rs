@@ -142,20 +142,39 @@ pub(super) fn stage(done: &Done) -> String {
     let nothings = report.nothings();
     let pages = ("page not read", "pages not read");
     for (words, losses) in [
-        (("dropped", "dropped"), report.losses(|one| &one.dropped).collect()),
-        (("no reply", "no reply"), report.losses(|one| &one.failed).collect()),
-        (("kept with a flaw", "kept with a flaw"), report.losses(|one| &one.flawed).collect()),
-        (("from before", "from before"), report.losses(|one| &one.stayed).collect()),
+        (
+            ("dropped", "dropped"),
+            report.losses(|one| &one.dropped).collect(),
+        ),
+        (
+            ("no reply", "no reply"),
+            report.losses(|one| &one.failed).collect(),
+        ),
+        (
+            ("kept with a flaw", "kept with a flaw"),
+            report.losses(|one| &one.flawed).collect(),
+        ),
+        (
+            ("from before", "from before"),
+            report.losses(|one| &one.stayed).collect(),
+        ),
         (pages, report.losses(|one| &one.skipped).collect::<Vec<_>>()),
         (
-            ("question with nothing to make", "questions with nothing to make"),
+            (
+                "question with nothing to make",
+                "questions with nothing to make",
+            ),
             nothings.iter().map(|(id, loss)| (*id, loss)).collect(),
         ),
     ] {
         write_losses(&mut out, words, losses.into_iter());
     }
     for later in &done.later {
-        let _ = writeln!(out, "    {}", closing::of_later(later.stage, later.gone, later.due));
+        let _ = writeln!(
+            out,
+            "    {}",
+            closing::of_later(later.stage, later.gone, later.due)
+        );
     }
     out
 }

@@ -6,11 +6,11 @@ use std::io::Write;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::data::clock::check_time;
 use crate::data::export::Table;
 use crate::data::parquet_file::Column;
 use crate::data::reply_fields::reply_fields;
 use crate::data::store::ReplyRecord;
-use crate::data::clock::check_time;
 use crate::domain::annotation::{Annotation, Hand, Part, given_name};
 use crate::domain::plain::json_reason;
 use crate::domain::score::{Metric, Ratio};
@@ -138,7 +138,10 @@ impl AnnotationRow {
             )
         })?;
         let annotator = given_name(&self.annotator).map_err(|why| format!("annotator {why}"))?;
-        for (field, time) in [("first_at", &self.first_at), ("updated_at", &self.updated_at)] {
+        for (field, time) in [
+            ("first_at", &self.first_at),
+            ("updated_at", &self.updated_at),
+        ] {
             check_time(time).map_err(|why| format!("{field} {why}"))?;
         }
         if self.run.trim().is_empty() {

@@ -73,11 +73,22 @@ fn found(report: &StageReport) -> String {
     listed(
         format!("searched for {}: {found}", count(all, "question")),
         &[
-            (pages, if pages == 1 { "page dropped" } else { "pages dropped" }),
+            (
+                pages,
+                if pages == 1 {
+                    "page dropped"
+                } else {
+                    "pages dropped"
+                },
+            ),
             (report.failed(), "without a reply"),
             (
                 report.skipped(),
-                if report.skipped() == 1 { "page not read" } else { "pages not read" },
+                if report.skipped() == 1 {
+                    "page not read"
+                } else {
+                    "pages not read"
+                },
             ),
         ],
     )

@@ -194,9 +194,9 @@ fn without_sub_questions(build: &Build) -> Result<String, BuildError> {
         true => format!(
             "the stage subqa kept no sub-question for these questions, so that there is nothing to edit; {folder}/{REPORT} says why for each"
         ),
-        false => format!(
-            "{folder} has no sub-questions yet; make them first with `medrgb build subqa`"
-        ),
+        false => {
+            format!("{folder} has no sub-questions yet; make them first with `medrgb build subqa`")
+        }
     })
 }
 

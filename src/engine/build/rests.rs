@@ -66,9 +66,18 @@ fn of_stage(
     (file, key): (&'static str, &str),
     mut lists: Map<String, Value>,
 ) -> Rest {
-    let known: HashSet<&str> = build.parts.questions.iter().map(|q| q.id.as_str()).collect();
+    let known: HashSet<&str> = build
+        .parts
+        .questions
+        .iter()
+        .map(|q| q.id.as_str())
+        .collect();
     let mut reports = report.get(stage.name()).and_then(Value::as_object).cloned();
-    let mut later = Later { stage, gone: 0, due: 0 };
+    let mut later = Later {
+        stage,
+        gone: 0,
+        due: 0,
+    };
     let (mut touched, mut said) = (false, false);
     lists.retain(|id, list| {
         let stays = known.contains(id.as_str());
@@ -103,13 +112,26 @@ fn of_stage(
         }
         touched |= !gone.is_empty();
         later.gone += gone.len();
-        if lists.get(id).and_then(Value::as_array).is_some_and(Vec::is_empty) {
+        if lists
+            .get(id)
+            .and_then(Value::as_array)
+            .is_some_and(Vec::is_empty)
+        {
             lists.shift_remove(id);
         }
         let part = reports.as_mut().and_then(|reports| reports.get_mut(id));
-        let own = part.as_ref().and_then(|part| serde_json::from_value(Value::clone(part)).ok());
+        let own = part
+            .as_ref()
+            .and_then(|part| serde_json::from_value(Value::clone(part)).ok());
         if let (Some(part), Some(mut own)) = (part, own) {
-            follow(&mut own, (changed.stage, stage), &before, &after, &gone, left);
+            follow(
+                &mut own,
+                (changed.stage, stage),
+                &before,
+                &after,
+                &gone,
+                left,
+            );
             later.due += own.due.len();
             *part = crate::engine::ask::to_value(&own);
             said = true;
@@ -130,14 +152,22 @@ fn basis(stage: Stage, list: Option<&Value>) -> Basis {
     };
     let fields: &[&str] = match stage {
         // All topics together are one.
-        Stage::Topics => return Basis::from([(String::new(), Value::from(list.clone()).to_string())]),
+        Stage::Topics => {
+            return Basis::from([(String::new(), Value::from(list.clone()).to_string())]);
+        }
         Stage::Retrieve => &["id", "title", "content"],
         Stage::SubQuestions | Stage::Adversarial => &["doc_id", "question", "answer"],
     };
     let of = |record: &Value| {
         let texts: Vec<&Value> = fields.iter().map(|field| &record[*field]).collect();
-        let item = texts.first().and_then(|text| text.as_str()).unwrap_or_default();
-        (item.to_owned(), crate::engine::ask::to_value(&texts).to_string())
+        let item = texts
+            .first()
+            .and_then(|text| text.as_str())
+            .unwrap_or_default();
+        (
+            item.to_owned(),
+            crate::engine::ask::to_value(&texts).to_string(),
+        )
     };
     // The first of a document counts, as for the stage of the edits.
     list.iter().rev().map(of).collect()
@@ -155,7 +185,8 @@ fn follow(
     if changed == Stage::Topics {
         return own.owe("", "its search topics have changed");
     }
-    let same = |loss: &Loss| loss.item.is_empty() || before.get(&loss.item) == after.get(&loss.item);
+    let same =
+        |loss: &Loss| loss.item.is_empty() || before.get(&loss.item) == after.get(&loss.item);
     for losses in [
         &mut own.dropped,
         &mut own.failed,
@@ -201,21 +232,50 @@ mod tests {
     #[test]
     fn only_what_rests_on_a_change_is_to_be_made() {
         let sub = |id: &str, answer: &str| json!({"doc_id": id, "question": "q", "answer": answer});
-        let before = of(json!([sub("a", "1"), sub("b", "1"), sub("c", "1")]), Stage::SubQuestions);
-        let after = of(json!([sub("a", "1"), sub("b", "2"), sub("d", "1")]), Stage::SubQuestions);
-        let mut own = QuestionReport { made: 3, ..QuestionReport::default() };
+        let before = of(
+            json!([sub("a", "1"), sub("b", "1"), sub("c", "1")]),
+            Stage::SubQuestions,
+        );
+        let after = of(
+            json!([sub("a", "1"), sub("b", "2"), sub("d", "1")]),
+            Stage::SubQuestions,
+        );
+        let mut own = QuestionReport {
+            made: 3,
+            ..QuestionReport::default()
+        };
         own.drop("c", "x");
         own.drop("a", "y");
         let gone = ["b".to_owned(), "c".to_owned()];
-        follow(&mut own, (Stage::SubQuestions, Stage::Adversarial), &before, &after, &gone, 1);
-        let due: Vec<(&str, &str)> = own.due.iter().map(|one| (one.item.as_str(), one.reason.as_str())).collect();
-        assert_eq!(due, [("b", "its sub-question has changed"), ("d", "its sub-question is new")]);
+        follow(
+            &mut own,
+            (Stage::SubQuestions, Stage::Adversarial),
+            &before,
+            &after,
+            &gone,
+            1,
+        );
+        let due: Vec<(&str, &str)> = own
+            .due
+            .iter()
+            .map(|one| (one.item.as_str(), one.reason.as_str()))
+            .collect();
+        assert_eq!(
+            due,
+            [
+                ("b", "its sub-question has changed"),
+                ("d", "its sub-question is new")
+            ]
+        );
         assert_eq!((own.made, own.dropped.len()), (1, 1));
     }
 
     #[test]
     fn what_found_a_document_is_not_what_others_rest_on() {
         let document = |rank: u32| json!({"id": "a", "title": "t", "content": "c", "found_by": [{"rank": rank}]});
-        assert_eq!(of(json!([document(1)]), Stage::Retrieve), of(json!([document(2)]), Stage::Retrieve));
+        assert_eq!(
+            of(json!([document(1)]), Stage::Retrieve),
+            of(json!([document(2)]), Stage::Retrieve)
+        );
     }
 }

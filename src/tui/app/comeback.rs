@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::data::session::{
-    OpenQuestion, PersonPlace, QueuePlace, ReviewPlace, Session, VERSION,
-};
+use crate::data::session::{OpenQuestion, PersonPlace, QueuePlace, ReviewPlace, Session, VERSION};
 use crate::tui::app::instance::{InstanceState, Panel};
 use crate::tui::app::review::StandAt;
 use crate::tui::app::sweep::Page;

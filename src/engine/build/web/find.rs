@@ -306,8 +306,9 @@ fn links(engine: &Engine, value: &Value) -> Result<Vec<Link>, String> {
         let text = item.get(key).and_then(Value::as_str).unwrap_or_default();
         one_line(text)
     };
-    let unreadable =
-        || format!("answers with JSON that is no answer to a search: a list \"{list}\" is expected");
+    let unreadable = || {
+        format!("answers with JSON that is no answer to a search: a list \"{list}\" is expected")
+    };
     let fields = value.as_object().ok_or_else(unreadable)?;
     let items = match (fields.get(list), engine) {
         (Some(Value::Array(items)), _) => items.as_slice(),
@@ -337,7 +338,11 @@ mod tests {
             let why = Engine::searxng(wrong).unwrap_err();
             assert!(why.contains("such as http://localhost:8888"), "{why}");
         }
-        assert!(!Engine::searxng("ftp://me:secret@host").unwrap_err().contains("secret"));
+        assert!(
+            !Engine::searxng("ftp://me:secret@host")
+                .unwrap_err()
+                .contains("secret")
+        );
         assert!(Engine::searxng(" http://localhost:8888 ").is_ok());
     }
 
