@@ -413,6 +413,13 @@ fn questions(
         return Ok((questions, None));
     };
     let (file, set) = split_set(named);
+    let waits = std::fs::metadata(&file).is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
+    if waits {
+        note(&format!(
+            "reading the questions from {}, which is no file: this waits for whoever writes there",
+            file.display()
+        ));
+    }
     let questions = read_questions(&file, set.as_deref()).map_err(|error| match error {
         PredictionError::Usage(why) => Failure::Usage(why),
         PredictionError::File(why) => Failure::Failed(why),
