@@ -275,7 +275,7 @@ async fn of_task<'a>(
             let read = |raw: &str| {
                 read_edit(raw, texts.len()).and_then(|draft| task.judged(&places, draft))
             };
-            asker.checked(&task.ask(&texts), read, also).await?
+            asker.checked(&task.ask(&texts), read, &also).await?
         }
         Err(why) => Made::Dropped(why),
     };

@@ -49,13 +49,12 @@ pub(super) fn rest(
         Stage::SubQuestions => &[(Stage::Adversarial, COUNTERFACTUALS, "original_id")],
         Stage::Adversarial => &[],
     };
-    later
-        .iter()
-        .map(|&(stage, file, key)| {
-            let lists = build.parts.folder.lists(file)?;
-            Ok(of_stage(build, changed, report, stage, (file, key), lists))
-        })
-        .collect()
+    let mut rests = Vec::new();
+    for &(stage, file, key) in later {
+        let lists = build.parts.folder.lists(file)?;
+        rests.push(of_stage(build, changed, report, stage, (file, key), lists));
+    }
+    Ok(rests)
 }
 
 fn of_stage(

@@ -158,7 +158,7 @@ async fn of_document<'a>(
         false => Ok(Check::Good),
     };
     let ask = ask(question, document);
-    let made = asker.checked(&ask, read, also).await?;
+    let made = asker.checked(&ask, read, &also).await?;
     let mut stays = None;
     if let (Some(before), false) = (before, matches!(made, Made::Kept { .. })) {
         let draft = SubDraft {

@@ -221,6 +221,11 @@ impl BuildState {
         rows.any(|row| matches!(row, Row::Group { fate, .. } if *fate == wanted))
     }
 
+    /// Whether items got no reply or are to be made.
+    pub fn is_incomplete(&self) -> bool {
+        self.has(Fate::Failed) || self.has(Fate::Due)
+    }
+
     /// The chosen item: its stage and its question.
     pub fn loss(&self) -> Option<(Stage, &str)> {
         match self.rows.get(self.selected)? {
