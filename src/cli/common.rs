@@ -13,6 +13,7 @@ use crate::cli::settings::{self, Settings};
 use crate::config::{Config, Paths};
 use crate::data::prompts;
 use crate::domain::prompt::Templates;
+use crate::domain::text::clean;
 use crate::model::{FailureKind, ModelError};
 use crate::retrieval::encoders;
 
@@ -97,12 +98,13 @@ fn log_file(paths: &Paths) -> Option<std::fs::File> {
         .ok()
 }
 
-/// Writes a line to standard output; a closed pipe ends the command quietly.
+/// Writes a line to standard output, without what could drive a terminal: names of files and folders may hold anything. A
+/// closed pipe ends the command quietly.
 ///
 /// # Errors
 /// [`Failure::Closed`] for a closed pipe, else [`Failure::Failed`].
 pub fn say(line: &str) -> Result<(), Failure> {
-    write_out(&format!("{line}\n"))
+    write_out(&format!("{}\n", clean(line)))
 }
 
 /// Writes text to standard output as it is and flushes.
@@ -124,12 +126,13 @@ pub fn write_out(text: &str) -> Result<(), Failure> {
 /// # Errors
 /// As [`say`].
 pub fn say_json(value: &impl Serialize) -> Result<(), Failure> {
-    say(&serde_json::to_string(value).map_err(Failure::failed)?)
+    let text = serde_json::to_string(value).map_err(Failure::failed)?;
+    write_out(&format!("{text}\n"))
 }
 
-/// Writes a message to standard error; failing to do so is ignored.
+/// Writes a message to standard error, without what could drive a terminal; failing to do so is ignored.
 pub fn note(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", clean(line));
 }
 
 /// The exit status of a program that Ctrl-C ended, as shells give it.

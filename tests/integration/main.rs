@@ -11,6 +11,7 @@ mod annotate;
 mod ask;
 mod batch;
 mod build;
+mod build_again;
 mod build_screen;
 mod build_web;
 mod chosen_model;
