@@ -364,7 +364,7 @@ fn the_program_pushes_tells_searches_and_drops() {
         ),
         1,
     );
-    assert!(said.contains("dense vectors only"), "{said}");
+    assert!(said.contains("searched by its vectors"), "{said}");
 
     let dropped = json_of(&medrgb(home, &["index", "drop", &url, "--json"]));
     assert_eq!(dropped["dropped"], true);
@@ -524,7 +524,7 @@ fn a_server_killed_while_searching_is_said_and_found_again() {
         expected
     );
     let said = answer.lists[1].1.as_ref().unwrap_err();
-    assert!(said.contains("dense vectors only"), "{said}");
+    assert!(said.contains("searched by its vectors"), "{said}");
 
     // Searches run one after another while the server dies.
     let searching = std::thread::spawn({

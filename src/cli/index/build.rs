@@ -25,9 +25,10 @@ Corpora, known by name and content, each also as .gz:
   pubmed      PubMed's XML: a document per citation, PMIDs as ids. Files with PubMed's own names
               (pubmed26n0001.xml.gz) are read newest first, so that the last version of a citation and
               its deletion count whatever the order in which they are named (with --embeddings they stay
-              in the order given, which rows may follow). Of other files the first citation of a PMID
-              counts, and a list of deleted ones (DeleteCitation) only for files named after it: name the
-              newest first; each version and deletion that comes too late is counted and listed
+              in the order given, which rows may follow). Of other files the one named first
+              counts, and its list of deleted citations (DeleteCitation) only for files named after it:
+              name the newest first. Within a file the last version counts, and a deletion for what comes
+              before it. Each version and deletion that does not count is counted and listed
   statpearls  StatPearls and other JATS articles (.nxml): passages by section
   text        plain text (.txt): 1,000 characters that overlap by 200
   ncbi        pubmed_chunk_N.json beside NCBI's embeddings

@@ -106,7 +106,8 @@ impl BuildEncoder {
         BuildEncoder {
             pair,
             id,
-            folder: folders.query.clone(),
+            // Absolute: what is typed from one folder says nothing in another.
+            folder: std::fs::canonicalize(&folders.query).unwrap_or_else(|_| folders.query.clone()),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The reading stage: corpus files into the document store, with what can't be read listed. Every few seconds what
 //! is read so far is made durable; after a kill the file that was being read is read again up to there.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::io::{self, BufWriter, Write};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::domain::text::{hex, short};
-use crate::retrieval::corpus::{self, BadRecord, CorpusFile, Record};
+use crate::retrieval::corpus::{self, BadRecord, CorpusFile, Format, Record};
 use crate::retrieval::index::state::{self, CorpusFacts, PROBLEMS, STATE, State};
 use crate::retrieval::index::store::{self, append_after, id_hash, write_ids};
 use crate::retrieval::index::{Input, stopped};
@@ -128,6 +128,7 @@ impl<'a> Reading<'a> {
         file: &CorpusFile,
         progress: &mut Progress<'_>,
     ) -> Result<(), RetrievalError> {
+        let later = superseded(file, self.bytes, progress)?;
         let opened = corpus::open(file)?;
         let done = self.state.read.records;
         for (number, record) in (0u64..).zip(opened.records) {
@@ -143,8 +144,11 @@ impl<'a> Reading<'a> {
             }
             let record = record?;
             if number >= done {
-                self.take(&file.name, record)
-                    .map_err(|error| failed(self.folder, &error))?;
+                match later.get(&number) {
+                    Some(later) => self.leave_out(&file.name, &record, *later),
+                    None => self.take(&file.name, record),
+                }
+                .map_err(|error| failed(self.folder, &error))?;
             }
         }
         let sha256 = opened
@@ -212,6 +216,27 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
+    /// Lists a record that a later one of its file takes back.
+    fn leave_out(&mut self, file: &str, record: &Record, later: Later) -> io::Result<()> {
+        self.state.read.records += 1;
+        let Record::Document(document) = record else {
+            // A deletion before the last version of its citation says nothing.
+            return Ok(());
+        };
+        self.bad(&BadRecord {
+            file: file.to_owned(),
+            place: format!("record {}", self.state.read.records),
+            sentence: format!(
+                "the document \"{}\" is {} further down in this file",
+                short(&document.id),
+                match later {
+                    Later::Version => "there again in a later version",
+                    Later::Deletion => "deleted",
+                }
+            ),
+        })
+    }
+
     /// Remembers a deletion; one that comes after its document is only listed, since documents are never taken back.
     fn delete(&mut self, file: &str, id: &str, place: String) -> io::Result<()> {
         let hash = id_hash(id);
@@ -220,7 +245,7 @@ impl<'a> Reading<'a> {
                 file: file.to_owned(),
                 place,
                 sentence: format!(
-                    "\"{}\" is deleted here, but its document was read before and stays: name this file before the one that holds it, or, where that is this very file, take it out of it",
+                    "\"{}\" is deleted here, but its document was read before and stays: name this file before the one that holds it",
                     short(id)
                 ),
             });
@@ -276,6 +301,47 @@ impl<'a> Reading<'a> {
         self.state.read.done = true;
         Ok(())
     }
+}
+
+/// What takes a record back further down in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Later {
+    /// The citation again.
+    Version,
+    /// A deletion.
+    Deletion,
+}
+
+/// Which records of a file of PubMed count no longer at its end, by their number from 0: versions of a citation before
+/// the last one, what is deleted after it, deletions before the last version. Documents that are taken are never taken
+/// back, so that such a file is read twice. Other formats have no versions: there the first document of an id counts.
+fn superseded(
+    file: &CorpusFile,
+    bytes: (u64, u64),
+    progress: &mut Progress<'_>,
+) -> Result<HashMap<u64, Later>, RetrievalError> {
+    let mut later = HashMap::new();
+    if file.format != Format::PubMed {
+        return Ok(later);
+    }
+    let opened = corpus::open(file)?;
+    // The last record of each id, by the hash that also decides whether an id was there.
+    let mut last: HashMap<u64, u64, BuildHasherDefault<AsIs>> = HashMap::default();
+    for (number, record) in (0u64..).zip(opened.records) {
+        // Looking for versions is not reading: the progress stands until a file is read.
+        if number % LOOK == 0 && say(progress, bytes.0, bytes.1).is_break() {
+            return Err(stopped());
+        }
+        let (id, how) = match record? {
+            Record::Document(document) => (document.id, Later::Version),
+            Record::Deleted { id, .. } => (id, Later::Deletion),
+            Record::Bad(_) => continue,
+        };
+        if let Some(before) = last.insert(id_hash(&id), number) {
+            later.insert(before, how);
+        }
+    }
+    Ok(later)
 }
 
 fn say(progress: &mut Progress<'_>, done: u64, total: u64) -> std::ops::ControlFlow<()> {

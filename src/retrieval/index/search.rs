@@ -107,7 +107,7 @@ impl IndexFolder {
 
     fn no_vectors(&self) -> RetrievalError {
         RetrievalError(format!(
-            "the index {} was built without an encoder, so only bm25 can search it; build one with --encoder",
+            "the index {} was built without an encoder, so only BM25 can search it; build one with `medrgb index build --encoder`",
             self.path.display()
         ))
     }
@@ -142,6 +142,8 @@ struct QueryEncoder {
 pub struct IndexSet {
     folders: Vec<IndexFolder>,
     encoder: Option<QueryEncoder>,
+    /// Why no encoder searches it, where one was looked for.
+    words_only: Option<String>,
 }
 
 impl std::fmt::Debug for IndexSet {
@@ -189,7 +191,14 @@ impl IndexSet {
         Ok(IndexSet {
             folders,
             encoder: None,
+            words_only: None,
         })
+    }
+
+    /// Says why no encoder searches it, so that only BM25 does.
+    pub fn for_words_only(mut self, why: String) -> IndexSet {
+        self.words_only = Some(why);
+        self
     }
 
     /// Lets an encoder search the folders too; it must be the one that made their vectors.
@@ -289,6 +298,12 @@ impl IndexSet {
         method: Method,
         k: usize,
     ) -> Result<Found, RetrievalError> {
+        if needs_encoder(method)
+            && self.encoder.is_none()
+            && let Some(why) = &self.words_only
+        {
+            return Err(RetrievalError(why.clone()));
+        }
         let started = Instant::now();
         let scored = match query.trim().is_empty() || k == 0 {
             true => Vec::new(),
@@ -345,9 +360,9 @@ impl IndexSet {
 
     fn notice(&self) -> Option<String> {
         match &self.encoder {
-            None => Some(
-                "no encoder searches this index, so only BM25 can; name one with --encoder".into(),
-            ),
+            None => Some(self.words_only.clone().unwrap_or_else(|| {
+                "this index is searched without an encoder, by BM25 alone".to_owned()
+            })),
             Some(encoder) if self.folders.iter().any(|folder| folder.is_of_unknown()) => {
                 Some(format!(
                     "the index does not say which encoder made its vectors; that it is {} is taken on your word",

@@ -334,7 +334,7 @@ impl Collection {
         }
         if k > MOST_HITS {
             return Err(RetrievalError(format!(
-                "{k} hits are asked for, but a remote index gives at most {MOST_HITS}: ask for fewer with -k"
+                "{k} hits are asked for, but a remote index gives at most {MOST_HITS}: ask for fewer"
             )));
         }
         if k == 0 {
