@@ -21,7 +21,9 @@ use crate::retrieval::remote::push::{Pushed, push};
 use crate::retrieval::remote::record::{IndexKind, Precision, Record};
 use crate::retrieval::remote::shape::{Facts, Row};
 use crate::retrieval::remote::{Address, Collection, Remote, TOKEN_VARIABLE, Token, missing};
-use crate::retrieval::{DAMAGED, EncoderFolders, EncoderSummary, NO_ENCODER, RetrievalError, Retriever, Search};
+use crate::retrieval::{
+    DAMAGED, EncoderFolders, EncoderSummary, NO_ENCODER, RetrievalError, Retriever, Search,
+};
 
 /// Arguments of `medrgb index push`.
 #[derive(Debug, clap::Args)]
@@ -72,7 +74,7 @@ pub struct PushArgs {
 pub enum IndexType {
     /// A graph in memory
     Hnsw,
-    /// A graph on disk (clusters only)
+    /// A graph on disk (Milvus servers only; milvus-lite is refused)
     Diskann,
     /// A scan of all vectors
     Flat,
@@ -310,6 +312,7 @@ fn prepare(
             IndexType::Diskann => IndexKind::Diskann,
             IndexType::Flat => IndexKind::Flat,
         };
+        refuse_on_lite(args, collection)?;
         let record = Record::new(encoder, precision, index);
         collection
             .create(&record, args.shards)
@@ -331,6 +334,28 @@ fn prepare(
         collection.place()
     ));
     Ok(record)
+}
+
+/// Refuses what `milvus-lite` takes without doing it.
+fn refuse_on_lite(args: &PushArgs, collection: &Collection) -> Result<(), Failure> {
+    let asked = match args.index_type {
+        IndexType::Diskann => "--index-type diskann",
+        IndexType::Hnsw | IndexType::Flat if args.replicas > 1 => "--replicas",
+        IndexType::Hnsw | IndexType::Flat if args.shards.is_some_and(|shards| shards > 1) => {
+            "--shards"
+        }
+        IndexType::Hnsw | IndexType::Flat => return Ok(()),
+    };
+    // A server that does not say what it is is no milvus-lite.
+    let version = collection.server_version().unwrap_or_default();
+    match version.to_lowercase().contains("lite") {
+        true => Err(Failure::Failed(format!(
+            "{} is a milvus-lite ({}), which takes {asked} but does nothing of the kind; leave it out, or push to a Milvus server",
+            collection.address().server(),
+            one_line(&version)
+        ))),
+        false => Ok(()),
+    }
 }
 
 fn write(collection: &Collection, record: &Record, source: &Source) -> Result<Pushed, Failure> {

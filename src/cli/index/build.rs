@@ -66,8 +66,9 @@ pub struct Args {
     pub backend: Option<Backend>,
     /// What the vector graph compares: the vectors as they are stored, or a copy in half precision or in eight
     /// bits, which needs a half or a quarter of the memory; hits are scored by the stored vectors all the same
-    #[arg(long, value_enum, default_value_t = Graph::Stored, value_name = "stored|half|int8")]
-    pub graph: Graph,
+    /// [default: stored]
+    #[arg(long, value_enum, value_name = "stored|half|int8")]
+    pub graph: Option<Graph>,
     /// Index folder to build
     #[arg(long, short = 'o', value_name = "DIR")]
     pub out: PathBuf,
@@ -128,6 +129,11 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
             encoder,
         }),
     };
+    if args.graph.is_some() && matches!(vectors, BuildVectors::None) {
+        return Err(Failure::Usage(
+            "--graph is about the graph over vectors, and without an encoder there are none: leave it out, or name an encoder".to_owned(),
+        ));
+    }
     let used = match &vectors {
         BuildVectors::Imported(imported) => imported.files.iter().flat_map(|f| f.names()).collect(),
         _ => Vec::new(),
@@ -140,7 +146,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         inputs,
         vectors,
         shard,
-        graph: args.graph.into(),
+        graph: args.graph.map_or_else(GraphPrecision::default, Graph::into),
     };
     let built = index::build(&request, &mut |at| {
         if stop.load(Ordering::Relaxed) {

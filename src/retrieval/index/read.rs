@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use crate::retrieval::corpus::{self, BadRecord, CorpusFile, Format, Record};
 use crate::retrieval::index::state::{self, CorpusFacts, PROBLEMS, STATE, State};
 use crate::retrieval::index::store::{self, append_after, id_hash, write_ids};
 use crate::retrieval::index::{Input, stopped};
+use crate::retrieval::mapped::write_reason;
 use crate::retrieval::{BuildProgress, CorpusDocument, Progress, RetrievalError};
 
 /// Hashes of the ids of all documents taken so far, 8 bytes each; only there while reading. Two ids of one hash count
@@ -88,7 +90,11 @@ pub(super) fn read(
 }
 
 fn failed(folder: &Path, error: &io::Error) -> RetrievalError {
-    RetrievalError(format!("{} can't be written: {error}", folder.display()))
+    RetrievalError(format!(
+        "{} can't be written: {}",
+        folder.display(),
+        write_reason(error)
+    ))
 }
 
 impl<'a> Reading<'a> {
@@ -128,13 +134,13 @@ impl<'a> Reading<'a> {
         file: &CorpusFile,
         progress: &mut Progress<'_>,
     ) -> Result<(), RetrievalError> {
-        let later = superseded(file, self.bytes, progress)?;
+        let later = superseded(file, progress)?;
         let opened = corpus::open(file)?;
         let done = self.state.read.records;
         for (number, record) in (0u64..).zip(opened.records) {
             if number % LOOK == 0 {
                 let read = self.bytes.0 + opened.position.bytes();
-                if say(progress, read, self.bytes.1).is_break() {
+                if say(progress, "reading, KiB", read, self.bytes.1).is_break() {
                     self.sync()?;
                     return Err(stopped());
                 }
@@ -317,20 +323,22 @@ enum Later {
 /// back, so that such a file is read twice. Other formats have no versions: there the first document of an id counts.
 fn superseded(
     file: &CorpusFile,
-    bytes: (u64, u64),
     progress: &mut Progress<'_>,
 ) -> Result<HashMap<u64, Later>, RetrievalError> {
     let mut later = HashMap::new();
     if file.format != Format::PubMed {
         return Ok(later);
     }
+    let file_bytes = std::fs::metadata(&file.path).map_or(0, |meta| meta.len());
     let opened = corpus::open(file)?;
     // The last record of each id, by the hash that also decides whether an id was there.
     let mut last: HashMap<u64, u64, BuildHasherDefault<AsIs>> = HashMap::default();
     for (number, record) in (0u64..).zip(opened.records) {
-        // Looking for versions is not reading: the progress stands until a file is read.
-        if number % LOOK == 0 && say(progress, bytes.0, bytes.1).is_break() {
-            return Err(stopped());
+        if number % LOOK == 0 {
+            let (done, total) = (opened.position.bytes(), file_bytes);
+            if say(progress, "looking for later versions, KiB", done, total).is_break() {
+                return Err(stopped());
+            }
         }
         let (id, how) = match record? {
             Record::Document(document) => (document.id, Later::Version),
@@ -344,13 +352,22 @@ fn superseded(
     Ok(later)
 }
 
-fn say(progress: &mut Progress<'_>, done: u64, total: u64) -> std::ops::ControlFlow<()> {
+fn say(progress: &mut Progress<'_>, stage: &'static str, done: u64, total: u64) -> ControlFlow<()> {
     let kib = |bytes: u64| usize::try_from(bytes / 1024).unwrap_or(usize::MAX);
     progress(BuildProgress {
-        stage: "reading, KiB",
+        stage,
         done: kib(done),
         total: kib(total),
     })
+}
+
+/// Removes all that reading made of a corpus without documents, but for the list of what could not be read.
+pub(super) fn forget(folder: &Path) {
+    for name in [STATE, store::DOCUMENTS, store::OFFSETS, store::IDS] {
+        // What can't be removed is written over.
+        let _ = std::fs::remove_file(folder.join(name));
+    }
+    clean_up(folder);
 }
 
 /// Removes what only reading needed.

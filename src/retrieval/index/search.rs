@@ -13,7 +13,8 @@ use medrgb_encoder::{BackendChoice, Encoder, EncoderInfo};
 use crate::domain::text::hex;
 use crate::retrieval::encoders::{self, EncodedQuery};
 use crate::retrieval::exact::{self, Scored, Vectors};
-use crate::retrieval::index::state::{self, EncoderId, MANIFEST, Manifest, STATE};
+use crate::retrieval::index::build::empty_shard;
+use crate::retrieval::index::state::{self, EncoderId, MANIFEST, Manifest, STATE, State};
 use crate::retrieval::index::store::{Store, Text};
 use crate::retrieval::index::{text, vectors};
 use crate::retrieval::lexical::Lexical;
@@ -58,6 +59,16 @@ impl IndexFolder {
     pub fn manifest_of(path: &Path) -> Result<Manifest, RetrievalError> {
         if let Some(manifest) = state::read(path, MANIFEST)? {
             return Ok(manifest);
+        }
+        if let Ok(Some(state)) = state::read::<State>(path, STATE)
+            && state.read.done
+            && state.read.documents == 0
+        {
+            return Err(RetrievalError(format!(
+                "{} is no index: {}",
+                path.display(),
+                empty_shard(&state)
+            )));
         }
         Err(RetrievalError(match path.join(STATE).is_file() {
             true => format!(
