@@ -332,10 +332,13 @@ pub(super) fn write_bytes(folder: &Path, name: &str, bytes: &[u8]) -> Result<(),
         file.persist(&path).map_err(|error| error.error)?;
         Ok(())
     };
-    write().map_err(
-        |error| RetrievalError(format!("{} can't be written: {}", path.display())),
-        write_reason(&error),
-    )
+    write().map_err(|error| {
+        RetrievalError(format!(
+            "{} can't be written: {}",
+            path.display(),
+            write_reason(&error)
+        ))
+    })
 }
 
 /// The lock of an index folder while it is built; the end of the process lets it go.

@@ -171,10 +171,13 @@ fn write(
         file.as_file().sync_all()?;
         file.persist(path).map_err(|error| error.error)
     };
-    place().map(drop).map_err(
-        |error| RetrievalError(format!("{} can't be written: {}", path.display())),
-        write_reason(&error),
-    )
+    place().map(drop).map_err(|error| {
+        RetrievalError(format!(
+            "{} can't be written: {}",
+            path.display(),
+            write_reason(&error)
+        ))
+    })
 }
 
 fn graph_start(codes: usize) -> usize {
