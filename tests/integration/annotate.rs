@@ -17,7 +17,7 @@ use medrgb::domain::excerpt::{TextHit, TextKind};
 use medrgb::domain::prompt::Templates;
 use medrgb::domain::score::{Metric, score};
 use medrgb::engine::instance::instance;
-use medrgb::tui::app::annotate::{QueueParts, RunRow};
+use medrgb::tui::app::annotate::{Kept, QueueParts, RunRow};
 use medrgb::tui::app::browse::StoredCases;
 use medrgb::tui::effects::Effect;
 use medrgb::tui::message::{FindEvent, Message};
@@ -552,6 +552,8 @@ impl Desk {
                         broken,
                         shelf: self.annotations.of_run(&run).unwrap(),
                         choice: self.annotations.queue(&run, &hand).unwrap(),
+                        acts: self.annotations.acts(&run, &hand).unwrap(),
+                        read_only: None,
                         run,
                     };
                     Message::Queue {
@@ -564,9 +566,11 @@ impl Desk {
                     ticket,
                     result: Ok(self.store.get(id).unwrap().map(Box::new)),
                 },
-                Effect::Annotate { run, hand, event } => {
+                Effect::Annotate {
+                    run, hand, event, ..
+                } => {
                     self.annotations.add(&run, &hand, &event).unwrap();
-                    Message::Annotated(Ok(()))
+                    Message::Annotated(Ok(Kept::AsGiven))
                 }
                 Effect::KeepQueue { run, hand, choice } => {
                     self.annotations.set_queue(&run, &hand, &choice).unwrap();
