@@ -15,7 +15,7 @@ use crate::source::{self, Line, Lines};
 #[derive(Debug, clap::Args)]
 pub struct RowsOut {
     /// jsonl or csv; without it as the ending of --out says, else jsonl
-    #[arg(long, short = 'f', value_name = "FORMAT")]
+    #[arg(long, short = 'f', value_name = "FORMAT", value_parser = row_format)]
     pub format: Option<Format>,
     /// The file; without it standard output
     #[arg(long, short = 'o', value_name = "FILE")]
@@ -26,6 +26,13 @@ pub struct RowsOut {
     /// Print one JSON object that says what was written
     #[arg(long, requires = "out")]
     pub json: bool,
+}
+
+/// Any form that there is, since [`RowsOut::format`] says why some are not for rows; a wrong name is told of those alone
+/// that are.
+fn row_format(text: &str) -> Result<Format, String> {
+    text.parse::<Format>()
+        .map_err(|_| "expected jsonl or csv".to_owned())
 }
 
 impl RowsOut {

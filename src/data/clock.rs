@@ -7,3 +7,8 @@ pub fn now() -> String {
         .unwrap_or(now)
         .to_string()
 }
+
+/// Whether a text is a time as [`now`] gives it (RFC 3339), to any precision and in any zone.
+pub fn is_time(text: &str) -> bool {
+    text.parse::<jiff::Timestamp>().is_ok()
+}

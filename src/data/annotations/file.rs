@@ -6,6 +6,7 @@ use std::io::Write;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::data::clock::is_time;
 use crate::data::export::Table;
 use crate::data::parquet_file::Column;
 use crate::data::reply_fields::reply_fields;
@@ -147,6 +148,17 @@ impl AnnotationRow {
         }
         if self.note.len() > LONGEST_NOTE {
             return Err(format!("note is longer than {LONGEST_NOTE} bytes"));
+        }
+        for (field, time) in [
+            ("first_at", &self.first_at),
+            ("updated_at", &self.updated_at),
+        ] {
+            if !time.is_empty() && !is_time(time) {
+                return Err(format!(
+                    "{field} is \"{}\"; expected a time such as 2026-11-30T10:00:00Z",
+                    crate::domain::text::short(time)
+                ));
+            }
         }
         let annotation = Annotation {
             labels: self.labels,

@@ -329,3 +329,92 @@ impl Files {
         Ok(cases)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::domain::annotation::{Annotation, Change};
+
+    fn me() -> Hand {
+        Hand {
+            annotator: "me".into(),
+            part: Part::Annotator,
+        }
+    }
+
+    fn event(act: Act) -> Event {
+        Event {
+            at: String::new(),
+            taxonomy: "t".into(),
+            act,
+        }
+    }
+
+    fn labels(of: &[&str]) -> BTreeSet<String> {
+        of.iter().map(|id| (*id).to_owned()).collect()
+    }
+
+    fn give(of: &[&str]) -> Event {
+        event(Act::Change {
+            reply: "r".into(),
+            question_id: "q".into(),
+            change: Change::Labels(labels(of)),
+        })
+    }
+
+    /// Two windows of one person, each of which knows its own keys alone.
+    #[test]
+    fn two_windows_of_one_person_keep_the_labels_of_both() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("runs.sqlite");
+        let (mut one, mut other) = (Files::default(), Files::default());
+        let base = |before: &[&str], acts: usize| Base {
+            before: Annotation {
+                labels: labels(before),
+                ..Annotation::default()
+            },
+            acts,
+        };
+        let blank = base(&[], 0);
+        let write = |files: &mut Files, event: Event, base: &Base| {
+            files.write(Some(&store), "night", &me(), event, base)
+        };
+        assert_eq!(write(&mut one, give(&["a"]), &blank), Ok(Kept::AsGiven));
+        let alone = base(&["a"], 1);
+        assert_eq!(
+            write(&mut one, give(&["a", "c"]), &alone),
+            Ok(Kept::AsGiven)
+        );
+        assert_eq!(
+            write(&mut other, give(&["b"]), &blank),
+            Ok(Kept::BesideAnother)
+        );
+        let said = |files: &mut Files| {
+            let shelf = files.annotations(Some(&store)).unwrap().of_run("night");
+            shelf.unwrap().books[&me()].get("r").unwrap().labels.clone()
+        };
+        assert_eq!(said(&mut one), labels(&["a", "b", "c"]));
+        // What would be taken back is not what this window shows.
+        let refused = write(&mut one, event(Act::Undo), &base(&["a", "c"], 2));
+        assert!(refused.is_err_and(|why| why.contains("another window")));
+        assert_eq!(
+            write(&mut one, event(Act::Undo), &base(&["a", "b", "c"], 3)),
+            Ok(Kept::AsGiven)
+        );
+        assert_eq!(said(&mut other), labels(&["a", "c"]));
+    }
+
+    #[test]
+    fn where_no_file_can_be_made_there_is_nothing_to_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let blocked = folder.path().join("file");
+        std::fs::write(&blocked, "").unwrap();
+        let mut files = Files::default();
+        let store = blocked.join("runs.sqlite");
+        let found = files.readable(Some(&store)).unwrap();
+        assert!(found.annotations.is_none() && found.read_only.is_some());
+    }
+}
