@@ -238,15 +238,14 @@ impl Encoder {
         take: &mut dyn FnMut(usize, &[f32]),
     ) -> Result<Timing, EncoderError> {
         let mut vector = Vec::with_capacity(self.info.dim);
-        self.pipeline
-            .rows(inputs, known, progress, &mut |at, row| {
-                vector.clear();
-                vector.extend_from_slice(row);
-                if self.info.normalized {
-                    normalize(&mut vector);
-                }
-                take(at, &vector);
-            })
+        self.pipeline.rows(inputs, known, progress, &mut |at, row| {
+            vector.clear();
+            vector.extend_from_slice(row);
+            if self.info.normalized {
+                normalize(&mut vector);
+            }
+            take(at, &vector);
+        })
     }
 }
 

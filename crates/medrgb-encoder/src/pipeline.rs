@@ -191,16 +191,18 @@ impl Run<'_> {
             ..
         } = self;
         let here: Vec<bool> = which.iter().map(|at| is_known(known, *at)).collect();
-        self.pipeline.runner.run(tokens, &here, &mut |places, rows| {
-            for (place, row) in places.iter().zip(rows.chunks_exact(dim)) {
-                take(which[*place], row);
-                *done += usize::from(!here[*place]);
-            }
-            progress(Progress {
-                done: *done,
-                total: *total,
-            })
-        })?;
+        self.pipeline
+            .runner
+            .run(tokens, &here, &mut |places, rows| {
+                for (place, row) in places.iter().zip(rows.chunks_exact(dim)) {
+                    take(which[*place], row);
+                    *done += usize::from(!here[*place]);
+                }
+                progress(Progress {
+                    done: *done,
+                    total: *total,
+                })
+            })?;
         self.timing.encode += began.elapsed();
         Ok(())
     }

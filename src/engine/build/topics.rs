@@ -58,30 +58,32 @@ async fn of_question(
         })
     };
     let made = asker
-        .checked(&ask(question, settings), read, async |_: &Vec<String>| Ok(Check::Good))
+        .checked(&ask(question, settings), read, async |_: &Vec<String>| {
+            Ok(Check::Good)
+        })
         .await?;
     let mut report = QuestionReport::default();
-    let mut records = Vec::new();
-    match made {
+    let records = match made {
         Made::Kept {
             value,
             repairs,
             flaws,
         } => {
             report.keep("", repairs, &flaws);
-            records = value.into_iter().map(Value::String).collect();
+            value.into_iter().map(Value::String).collect()
         }
         Made::Failed(why) => {
             report.fail("", why.as_str());
-            records = stay(&mut report, before, &why);
+            stay(&mut report, before, &why)
         }
         Made::Dropped(why) => {
-            records = stay(&mut report, before, &why);
+            let records = stay(&mut report, before, &why);
             if records.is_empty() {
                 report.drop("", why);
             }
+            records
         }
-    }
+    };
     Ok(MadeFor {
         question: at,
         records,
