@@ -149,13 +149,13 @@ impl Retriever {
             &mut staged("encoding", total, progress),
             &mut notes,
         )?;
-        let hnsw = graph(&vectors, entry.as_ref(), progress, &mut notes)?;
+        let mut hnsw = graph(&vectors, entry.as_ref(), progress, &mut notes)?;
         if staged("measuring recall", 1, progress)(0).is_break() {
             return Err(RetrievalError::cancelled());
         }
         let sample = recall_sample(&vectors);
         let queries: Vec<&[f32]> = sample.iter().map(AsRef::as_ref).collect();
-        let recall = hnsw.recall(&vectors, &queries, 10)?;
+        let recall = hnsw.tune(&vectors, &queries)?;
         let summary = pair.summary(folders);
         Ok(Arc::new(Retriever {
             corpus: Arc::clone(&self.corpus),

@@ -55,12 +55,15 @@ fn told(folder: &Path, manifest: &Manifest) -> String {
         line(
             "recall@10",
             &format!(
-                "{recall:.4} of the graph ({}) against the exact scan",
+                "{recall:.4} of the graph ({}{}) against the exact scan",
                 match manifest.request.graph {
                     GraphPrecision::Stored => "vectors as stored",
                     GraphPrecision::Half => "half precision",
                     GraphPrecision::Int8 => "eight bits",
-                }
+                },
+                manifest
+                    .candidates
+                    .map_or_else(String::new, |most| format!(", {most} candidates"))
             ),
         );
     }

@@ -140,6 +140,8 @@ pub(super) struct Summary<'a> {
     /// What the graph compares; null without vectors.
     graph: Option<GraphPrecision>,
     recall_at_10: Option<f64>,
+    /// Candidates of a search in the graph.
+    candidates: Option<usize>,
     shard: Option<Shard>,
     corpus: &'a [CorpusFacts],
     /// Bytes of the folder on disk.
@@ -161,6 +163,7 @@ pub(super) fn summary<'a>(folder: &Path, manifest: &'a Manifest) -> Summary<'a> 
         metric: manifest.metric.as_deref(),
         graph: manifest.encoder.is_some().then_some(manifest.request.graph),
         recall_at_10: manifest.recall_at_10,
+        candidates: manifest.candidates,
         shard: manifest.shard,
         corpus: &manifest.corpus,
         bytes: bytes_of(folder),

@@ -260,7 +260,7 @@ fn change_vectors(folder: &Path, state: &mut State, wanted: &Request) {
         vectors::forget(folder);
         state.request = wanted.clone();
         (state.steps, state.vectors, state.graph) = (0, false, false);
-        state.recall_at_10 = None;
+        (state.recall_at_10, state.candidates) = (None, None);
     }
 }
 
@@ -369,7 +369,9 @@ pub(super) fn graph(
     }
     let rows = usize::try_from(state.read.documents).unwrap_or(usize::MAX);
     let vectors = vectors::load(folder, rows, dim)?;
-    state.recall_at_10 = vectors::build_graph(folder, &vectors, state.request.graph, progress)?;
+    let measured = vectors::build_graph(folder, &vectors, state.request.graph, progress)?;
+    state.recall_at_10 = measured.recall_at_10;
+    state.candidates = Some(measured.candidates);
     state.graph = true;
     state::write(folder, STATE, state)
 }
@@ -393,6 +395,7 @@ fn finish(
         encoder,
         encoder_folder,
         recall_at_10: state.recall_at_10,
+        candidates: state.candidates,
         shard: Some(state.request.shard).filter(|shard| *shard != Shard::WHOLE),
         corpus: state.read.files.clone(),
         request: state.request.clone(),

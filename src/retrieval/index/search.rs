@@ -106,7 +106,9 @@ impl IndexFolder {
     /// Opens its vectors and its graph, for an encoder that belongs to them.
     fn open_graph(&mut self) -> Result<(), RetrievalError> {
         let vectors = self.vectors()?;
-        let graph = vectors::open_graph(&self.path, &vectors, self.manifest.request.graph)?;
+        let manifest = &self.manifest;
+        let (precision, candidates) = (manifest.request.graph, manifest.candidates);
+        let graph = vectors::open_graph(&self.path, &vectors, precision, candidates)?;
         self.dense = Some((vectors, graph));
         Ok(())
     }

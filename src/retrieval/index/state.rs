@@ -199,6 +199,9 @@ pub(super) struct State {
     /// The graph is there, with its recall@10.
     pub(super) graph: bool,
     pub(super) recall_at_10: Option<f64>,
+    /// Candidates of a search in it.
+    #[serde(default)]
+    pub(super) candidates: Option<usize>,
 }
 
 impl State {
@@ -212,6 +215,7 @@ impl State {
             vectors: false,
             graph: false,
             recall_at_10: None,
+            candidates: None,
         }
     }
 }
@@ -241,6 +245,10 @@ pub struct Manifest {
     pub metric: Option<String>,
     /// recall@10 of the graph against the exact scan, measured at build.
     pub recall_at_10: Option<f64>,
+    /// Candidates of a search in the graph, chosen at build for a good recall; null without vectors, and in indexes of
+    /// before they were chosen.
+    #[serde(default)]
+    pub candidates: Option<usize>,
     /// Which part of the corpus this is; null for all of it.
     pub shard: Option<Shard>,
     /// The files of the corpus.

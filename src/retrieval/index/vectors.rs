@@ -255,7 +255,15 @@ pub(super) fn load(folder: &Path, rows: usize, dim: usize) -> Result<Vectors, Re
     }
 }
 
-/// Builds the graph over the vectors, or goes on building it, and measures its recall@10.
+/// What a finished graph does.
+pub(super) struct Measured {
+    /// recall@10 against the exact scan; `None` without vectors.
+    pub(super) recall_at_10: Option<f64>,
+    /// Candidates of a search that it takes.
+    pub(super) candidates: usize,
+}
+
+/// Builds the graph over the vectors, or goes on building it, and chooses how thoroughly it is searched.
 ///
 /// # Errors
 /// When building fails, the disk can't be written, or `progress` breaks.
@@ -264,23 +272,26 @@ pub(super) fn build_graph(
     vectors: &Vectors,
     precision: GraphPrecision,
     progress: &mut Progress<'_>,
-) -> Result<Option<f64>, RetrievalError> {
+) -> Result<Measured, RetrievalError> {
     let mut say = staged("adding vectors", vectors.len(), progress);
     if say(0).is_break() {
         return Err(stopped());
     }
     let path = folder.join(GRAPH);
-    let hnsw = Hnsw::build_at(&path, vectors, options(precision), &mut say)?;
+    let mut hnsw = Hnsw::build_at(&path, vectors, options(precision, None), &mut say)?;
     drop(say);
     if staged("measuring recall", 1, progress)(0).is_break() {
         return Err(stopped());
     }
     let sample = recall_sample(vectors);
     let queries: Vec<&[f32]> = sample.iter().map(AsRef::as_ref).collect();
-    hnsw.recall(vectors, &queries, 10)
+    Ok(Measured {
+        recall_at_10: hnsw.tune(vectors, &queries)?,
+        candidates: hnsw.expansion_search(),
+    })
 }
 
-/// Opens the graph of an index; it stays in its file.
+/// Opens the graph of an index; it stays in its file. An index of before the candidates were chosen has the usual ones.
 ///
 /// # Errors
 /// When it is not there or not the one of these vectors.
@@ -288,13 +299,16 @@ pub(super) fn open_graph(
     folder: &Path,
     vectors: &Vectors,
     precision: GraphPrecision,
+    candidates: Option<usize>,
 ) -> Result<Hnsw, RetrievalError> {
-    Hnsw::view(&folder.join(GRAPH), vectors, options(precision))
+    Hnsw::view(&folder.join(GRAPH), vectors, options(precision, candidates))
 }
 
-fn options(precision: GraphPrecision) -> HnswOptions {
+fn options(precision: GraphPrecision, candidates: Option<usize>) -> HnswOptions {
+    let usual = HnswOptions::default();
     HnswOptions {
         precision,
-        ..HnswOptions::default()
+        expansion_search: candidates.unwrap_or(usual.expansion_search),
+        ..usual
     }
 }

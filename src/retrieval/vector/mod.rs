@@ -24,6 +24,12 @@ use crate::retrieval::exact::{self, Scored, Vectors};
 /// Rows between two checkpoints of a small graph.
 const CHECKPOINT: usize = 50_000;
 
+/// The mean recall@10 that a graph is to have.
+pub const GOOD_RECALL: f64 = 0.97;
+
+/// The most candidates that a search is given for it; more cost as much as the exact scan of many corpora.
+pub const MOST_CANDIDATES: usize = 1024;
+
 /// How a graph is built and searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HnswOptions {
@@ -231,6 +237,32 @@ impl Hnsw {
     pub fn set_expansion_search(&mut self, candidates: usize) {
         self.options.expansion_search = candidates;
         self.graph.set_expansion_search(candidates);
+    }
+
+    /// Doubles the candidates of a search until mean recall@10 over these queries is [`GOOD_RECALL`], or [`MOST_CANDIDATES`]
+    /// are reached: how many a graph needs depends on its size and on how near its vectors lie to each other. Gives the
+    /// recall then; `None` without queries or vectors.
+    ///
+    /// # Errors
+    /// As [`Hnsw::search`].
+    pub fn tune(
+        &mut self,
+        vectors: &Vectors,
+        queries: &[&[f32]],
+    ) -> Result<Option<f64>, RetrievalError> {
+        loop {
+            let recall = self.recall(vectors, queries, 10)?;
+            let candidates = self.options.expansion_search * 2;
+            if recall.is_none_or(|recall| recall >= GOOD_RECALL) || candidates > MOST_CANDIDATES {
+                return Ok(recall);
+            }
+            self.set_expansion_search(candidates);
+        }
+    }
+
+    /// Candidates while searching.
+    pub fn expansion_search(&self) -> usize {
+        self.options.expansion_search
     }
 
     /// Vectors in the graph.

@@ -66,6 +66,29 @@ fn recall_is_high_on_clustered_vectors() {
 }
 
 #[test]
+fn a_graph_that_finds_too_little_is_searched_more_thoroughly() {
+    let vectors = clustered(7, 6000, 96);
+    let options = HnswOptions {
+        expansion_search: 2,
+        ..HnswOptions::default()
+    };
+    let mut hnsw = Hnsw::build(&vectors, options, &mut go).unwrap();
+    let queries = sample(&vectors);
+    let before = hnsw.recall(&vectors, &queries, 10).unwrap().unwrap();
+    assert!(before < GOOD_RECALL, "{before}");
+    let after = hnsw.tune(&vectors, &queries).unwrap().unwrap();
+    let candidates = hnsw.expansion_search();
+    assert!(
+        after >= GOOD_RECALL && candidates > 2,
+        "{after} with {candidates}"
+    );
+    assert_eq!(hnsw.recall(&vectors, &queries, 10).unwrap(), Some(after));
+    // A graph that finds enough stays as it is.
+    hnsw.tune(&vectors, &queries).unwrap();
+    assert_eq!(hnsw.expansion_search(), candidates);
+}
+
+#[test]
 fn vectors_kept_in_half_precision_are_searched_as_they_are() {
     let full = clustered(7, 1500, 96);
     let half = full.to_half().unwrap();
