@@ -702,7 +702,11 @@ fn the_explorer_stays_usable_and_leaving_asks_once() {
     // Any other key takes it back.
     stage.keys("j ctrl-c");
     assert!(!stage.app.quit);
-    assert!(stops(&stage.keys("ctrl-c"), false));
+    let effects = stage.keys("ctrl-c");
+    assert!(matches!(
+        effects[..],
+        [Effect::StopSweep { now: false, .. }]
+    ));
     assert!(!stage.app.quit, "the calls under way finish first");
     let screen = stage.screen();
     assert!(
