@@ -13,6 +13,7 @@ use crate::cli::settings::{self, Settings};
 use crate::config::{Config, Paths};
 use crate::data::prompts;
 use crate::domain::prompt::Templates;
+use crate::domain::text::clean;
 use crate::model::{FailureKind, ModelError};
 use crate::retrieval::encoders;
 
@@ -97,12 +98,13 @@ fn log_file(paths: &Paths) -> Option<std::fs::File> {
         .ok()
 }
 
-/// Writes a line to standard output; a closed pipe ends the command quietly.
+/// Writes a line to standard output, without what could drive a terminal: names of files and of settings are chosen by
+/// strangers too. A closed pipe ends the command quietly.
 ///
 /// # Errors
 /// [`Failure::Closed`] for a closed pipe, else [`Failure::Failed`].
 pub fn say(line: &str) -> Result<(), Failure> {
-    write_out(&format!("{line}\n"))
+    write_out(&format!("{}\n", clean(line)))
 }
 
 /// Writes text to standard output as it is and flushes.
@@ -124,12 +126,29 @@ pub fn write_out(text: &str) -> Result<(), Failure> {
 /// # Errors
 /// As [`say`].
 pub fn say_json(value: &impl Serialize) -> Result<(), Failure> {
-    say(&serde_json::to_string(value).map_err(Failure::failed)?)
+    let text = serde_json::to_string(value).map_err(Failure::failed)?;
+    write_out(&format!("{}\n", escape_controls(text)))
 }
 
-/// Writes a message to standard error; failing to do so is ignored.
+/// JSON in which the control characters that it allows raw are escapes too: they can stand in texts only, so that it says
+/// the same, and some terminals take U+009B for the start of a sequence.
+fn escape_controls(json: String) -> String {
+    let raw = |c: char| matches!(c, '\u{7f}'..='\u{9f}');
+    match json.contains(raw) {
+        false => json,
+        true => json
+            .chars()
+            .map(|c| match raw(c) {
+                true => format!("\\u{:04x}", u32::from(c)),
+                false => c.to_string(),
+            })
+            .collect(),
+    }
+}
+
+/// Writes a message to standard error, without what could drive a terminal; failing to do so is ignored.
 pub fn note(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", clean(line));
 }
 
 /// The exit status of a program that Ctrl-C ended, as shells give it.
@@ -202,5 +221,22 @@ pub async fn wait_for_signal() {
     #[cfg(not(unix))]
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn json_says_the_same_without_raw_controls() {
+        let value = serde_json::json!({"a\u{9b}\u{1b}": ["\u{85}é\u{7f}"]});
+        let text = escape_controls(value.to_string());
+        assert!(!text.contains(char::is_control), "{text:?}");
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
+            value
+        );
     }
 }

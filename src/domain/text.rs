@@ -153,6 +153,19 @@ pub fn short(text: &str) -> String {
     cut
 }
 
+/// The text on one line, whole: what [`clean`] removes and line ends are written as escapes, so that one sees what is in
+/// it.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() || is_display_control(c) {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
 /// As [`short`], of a name that may hold what [`clean`] removes: that is written as escapes, so that one sees what is
 /// wrong with it.
 pub fn visible(name: &str) -> String {

@@ -134,6 +134,7 @@ pub fn explain(origin: &str, text: &str, error: &Error) -> String {
     let field = field_at(text, at);
     let said = error.message().trim();
     let wrong = unknown_field(said, field.as_deref())
+        .or_else(|| unknown_variant(said, field.as_deref()))
         .or_else(|| wrong_type(said, field.as_deref()))
         .or_else(|| missing_field(said))
         .or_else(|| twice(said, text, error.span()))
@@ -153,6 +154,19 @@ fn unknown_field(said: &str, field: Option<&str>) -> Option<String> {
     };
     Some(format!(
         "there is no field \"{}\"{place}; {}",
+        visible(unknown),
+        hint(unknown, &valid)
+    ))
+}
+
+/// A word that is none of those that a field takes, with the nearest of them.
+fn unknown_variant(said: &str, field: Option<&str>) -> Option<String> {
+    let rest = said.strip_prefix("unknown variant `")?;
+    let (unknown, rest) = rest.split_once("`, expected ")?;
+    let valid: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
+    let field = field.map_or_else(|| "the value".to_owned(), visible);
+    Some(format!(
+        "{field} can't be \"{}\"; {}",
         visible(unknown),
         hint(unknown, &valid)
     ))

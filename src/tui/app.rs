@@ -443,6 +443,16 @@ impl App {
         });
     }
 
+    /// Shows what failed behind what failed before it, until the next key: the first must not go unread.
+    pub fn complain_too(&mut self, text: &str) {
+        let before = self.notice.take().filter(|notice| notice.bad);
+        self.complain(match before {
+            Some(notice) if !notice.text.contains(text) => format!("{} · {text}", notice.text),
+            Some(notice) => notice.text,
+            None => text.to_owned(),
+        });
+    }
+
     /// Whether documents are being encoded while a model inside this program writes a reply. (On a machine where
     /// the encoder runs on a graphics card they share less than that.)
     pub fn sharing_processor(&self) -> bool {

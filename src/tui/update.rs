@@ -82,7 +82,7 @@ fn handle(app: &mut App, message: Message) -> Vec<Effect> {
             Vec::new()
         }
         Message::StoreProblem(problem) => {
-            app.complain(format!("Replies are kept in memory only: {problem}"));
+            app.complain(format!("New replies are kept in memory only: {problem}"));
             app.store_problem = Some(problem);
             Vec::new()
         }
@@ -175,7 +175,7 @@ fn handle(app: &mut App, message: Message) -> Vec<Effect> {
         Message::KeepSession => comeback::keep(app),
         Message::CameBack { purpose, result } => outside::on_back(app, purpose, result),
         Message::Complaint(text) => {
-            app.complain(text);
+            app.complain_too(&text);
             Vec::new()
         }
     }

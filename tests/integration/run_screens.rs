@@ -645,6 +645,12 @@ fn the_run_is_named_after_dataset_and_model_until_the_user_names_it() {
     assert_eq!(stage.app.sweep.form.run.text(), "demo-served2");
 }
 
+/// Whether a sweep is stopped: at once, or when the calls under way have finished.
+fn stops(effects: &[Effect], wanted: bool) -> bool {
+    let is = |effect: &Effect| matches!(effect, Effect::StopSweep { now, .. } if *now == wanted);
+    effects.iter().any(is)
+}
+
 #[test]
 fn a_sweep_is_paused_resumed_and_stopped() {
     let mut stage = Stage::open((80, 24), ColorDepth::True);
@@ -654,11 +660,6 @@ fn a_sweep_is_paused_resumed_and_stopped() {
         screen.contains("9 of 12, 4 of them before") && screen.contains("1 rate limited"),
         "{screen}"
     );
-    let stops = |effects: &[Effect], wanted: bool| {
-        let is =
-            |effect: &Effect| matches!(effect, Effect::StopSweep { now, .. } if *now == wanted);
-        effects.iter().any(is)
-    };
     assert!(stops(&stage.keys("p"), false));
     finish(&mut stage, ticket, None);
     assert!(stage.screen().contains("Paused. p goes on"));

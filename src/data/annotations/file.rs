@@ -6,19 +6,17 @@ use std::io::Write;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::data::clock::check_time;
 use crate::data::export::Table;
 use crate::data::parquet_file::Column;
 use crate::data::reply_fields::reply_fields;
 use crate::data::store::ReplyRecord;
-use crate::domain::annotation::{Annotation, Hand, Part, annotator_name};
+use crate::domain::annotation::{Annotation, Hand, LONGEST_NOTE, Part, given_name};
 use crate::domain::plain::json_reason;
 use crate::domain::score::{Metric, Ratio};
 
 /// Version of the rows, written into each of them.
 pub const ROW_VERSION: u32 = 1;
-
-/// The most bytes of a note that are read from a file.
-const LONGEST_NOTE: usize = 64 << 10;
 
 /// The columns: of the annotation, then of the reply.
 const COLUMNS: [(&str, Column); 40] = [
@@ -136,7 +134,13 @@ impl AnnotationRow {
                 crate::domain::text::short(&self.kind)
             )
         })?;
-        let annotator = annotator_name(&self.annotator).ok_or("annotator is empty")?;
+        let annotator = given_name(&self.annotator).map_err(|why| format!("annotator {why}"))?;
+        for (field, time) in [
+            ("first_at", &self.first_at),
+            ("updated_at", &self.updated_at),
+        ] {
+            check_time(time).map_err(|why| format!("{field} {why}"))?;
+        }
         if self.run.trim().is_empty() {
             return Err("run is empty".to_owned());
         }

@@ -104,6 +104,9 @@ impl ReplyMarks<'_> {
     }
 }
 
+/// The most bytes of a note, however it comes: typed, from an editor, from a file of annotations.
+pub const LONGEST_NOTE: usize = 1 << 20;
+
 /// The longest name of an annotator, in characters.
 const LONGEST_NAME: usize = 60;
 
@@ -114,6 +117,20 @@ pub fn annotator_name(text: &str) -> Option<String> {
     let name: String = one_line(text).chars().take(LONGEST_NAME).collect();
     let name = name.trim().to_owned();
     (!name.is_empty()).then_some(name)
+}
+
+/// A person's name from a file: [`annotator_name`], but one that is too long is refused, since two may begin alike.
+///
+/// # Errors
+/// Half a sentence, to follow the name of the field.
+pub fn given_name(text: &str) -> Result<String, String> {
+    let length = text.chars().count();
+    if length > LONGEST_NAME {
+        return Err(format!(
+            "has {length} characters; at most {LONGEST_NAME} are expected"
+        ));
+    }
+    annotator_name(text).ok_or_else(|| "is empty".to_owned())
 }
 
 #[cfg(test)]
