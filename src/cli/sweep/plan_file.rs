@@ -11,8 +11,8 @@ use super::Args;
 use crate::cli::Failure;
 use crate::cli::ask::run_name;
 use crate::domain::context::MAX_DOCS;
-use crate::domain::plain::plain;
 use crate::domain::text::{line_at, number};
+use crate::domain::toml_file::explain;
 use crate::source::{LARGEST_PLAN, small_text};
 
 /// A text, or a list of them.
@@ -267,9 +267,13 @@ fn read(path: &Path) -> Result<(Read<'_>, PlanFile), Failure> {
     let text = small_text(path, LARGEST_PLAN)
         .map_err(|error| Failure::Usage(format!("the plan {error}")))?;
     let file = toml::from_str(&text).map_err(|error| {
-        let line = error.span().map_or(1, |span| line_at(&text, span.start));
-        let message = plain(error.message()).replace('\n', " ");
-        Failure::Usage(format!("{} line {line}: {message}", path.display()))
+        // "line N: …", as of every other file that people write.
+        let said = explain("", &text, &error);
+        Failure::Usage(format!(
+            "{} {}",
+            path.display(),
+            said.trim_start_matches(", ")
+        ))
     })?;
     Ok((Read { path, text }, file))
 }

@@ -193,7 +193,11 @@ impl ChatModel for Judge {
         assert_eq!(request.form, ReplyForm::Judgement);
         let prompt = request.prompt.user.clone();
         let found = self.says.iter().find(|(answer, _)| {
-            prompt.contains(&format!("<answer>\n{answer}\n</answer>\n\nReply"))
+            // "5mg*" stands for all answers that begin so.
+            match answer.strip_suffix('*') {
+                Some(start) => prompt.contains(&format!("<answer>\n{start}")),
+                None => prompt.contains(&format!("<answer>\n{answer}\n</answer>\n\nReply")),
+            }
         });
         let said = *found.expect("an answer to judge").1;
         self.calls.lock().unwrap().push(prompt);
@@ -376,11 +380,12 @@ async fn a_useless_judge_is_given_up() {
     assert_eq!(model.calls(), 1);
 
     for number in 0..12 {
-        let record = record(&format!("more{number}"), &raw(["5mg", "", ""], "A"));
+        let answer = format!("5mg {number}");
+        let record = record(&format!("more{number}"), &raw([&answer, "", ""], "A"));
         store.insert(&record).unwrap();
     }
     let model = Judge::new(&[
-        ("5mg", Err(FailureKind::Server)),
+        ("5mg*", Err(FailureKind::Server)),
         ("women", Err(FailureKind::Server)),
         ("the aorta", Err(FailureKind::Server)),
     ]);
@@ -395,12 +400,13 @@ async fn a_useless_judge_is_given_up() {
 async fn a_judge_that_says_nothing_readable_is_given_up() {
     let Place { _dir, store } = place();
     for number in 0..40 {
-        let record = record(&format!("more{number}"), &raw(["5mg", "", ""], "A"));
+        let answer = format!("5mg {number}");
+        let record = record(&format!("more{number}"), &raw([&answer, "", ""], "A"));
         store.insert(&record).unwrap();
     }
     let babble = |first: &'static str| {
         Judge::new(&[
-            ("5mg", Ok("well, well")),
+            ("5mg*", Ok("well, well")),
             ("women", Ok(first)),
             ("the aorta", Ok("well")),
         ])

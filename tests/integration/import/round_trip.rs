@@ -333,7 +333,13 @@ fn documents_of_a_run_s_table_are_collected_over_its_records() {
         let found = again.pools(&question.id);
         assert!(!found.signal.is_empty() && !found.sub_questions.is_empty());
         for document in found.signal {
-            assert!(pools.signal.contains(document), "{document:?}");
+            let own = pools.signal.iter().find(|own| own.id == document.id);
+            let own = own.expect("a signal document of the question");
+            assert_eq!(
+                (&own.title, &own.content),
+                (&document.title, &document.content)
+            );
+            assert!(document.extra.is_empty(), "{:?}", document.extra);
         }
         for sub in found.sub_questions {
             let own = pools
