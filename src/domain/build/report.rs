@@ -285,7 +285,10 @@ fn common(losses: &[(&str, &Loss)]) -> String {
         .iter()
         .map(|piece| Some(piece.text().to_owned()))
         .collect();
-    for (_, other) in others.iter().filter(|(_, other)| other.reason != first.reason) {
+    for (_, other) in others
+        .iter()
+        .filter(|(_, other)| other.reason != first.reason)
+    {
         for (own, piece) in shared.iter_mut().zip(pieces(&other.reason)) {
             if own.as_deref() != Some(piece.text()) {
                 *own = None;

@@ -188,13 +188,18 @@ async fn ranked(
             left: Vec::new(),
         })
     };
-    Ok(match asker.checked(&ask, read, async |_: &Vec<usize>| Ok(Check::Good)).await? {
-        Made::Kept { value, .. } => value,
-        Made::Dropped(why) | Made::Failed(why) => {
-            report.skip("links", format!("taken in the order of the search: {why}"));
-            (0..links.len()).collect()
-        }
-    })
+    Ok(
+        match asker
+            .checked(&ask, read, async |_: &Vec<usize>| Ok(Check::Good))
+            .await?
+        {
+            Made::Kept { value, .. } => value,
+            Made::Dropped(why) | Made::Failed(why) => {
+                report.skip("links", format!("taken in the order of the search: {why}"));
+                (0..links.len()).collect()
+            }
+        },
+    )
 }
 
 /// The document that a page becomes; where it becomes none, the report says why.

@@ -91,7 +91,9 @@ fn keep_own(parts: &mut Parts, first: usize) -> Result<usize, BuildError> {
     let given: HashSet<String> = parts.questions.iter().map(|q| q.id.clone()).collect();
     let first = first.min(parts.questions.len());
     let own = parts.folder.questions()?.unwrap_or_default();
-    let own = own.into_iter().filter(|question| !given.contains(&question.id));
+    let own = own
+        .into_iter()
+        .filter(|question| !given.contains(&question.id));
     parts.questions.extend(own);
     Ok(first)
 }

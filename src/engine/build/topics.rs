@@ -58,10 +58,12 @@ async fn of_question(
         })
     };
     let made = asker
-        .checked(&ask(question, settings), read, async |_: &Vec<String>| Ok(Check::Good))
+        .checked(&ask(question, settings), read, async |_: &Vec<String>| {
+            Ok(Check::Good)
+        })
         .await?;
     let mut report = QuestionReport::default();
-    let mut records = Vec::new();
+    let records;
     match made {
         Made::Kept {
             value,
