@@ -63,27 +63,26 @@ async fn of_question(
         })
         .await?;
     let mut report = QuestionReport::default();
-    let records;
-    match made {
+    let records = match made {
         Made::Kept {
             value,
             repairs,
             flaws,
         } => {
             report.keep("", repairs, &flaws);
-            records = value.into_iter().map(Value::String).collect();
+            value.into_iter().map(Value::String).collect()
         }
         Made::Failed(why) => {
             report.fail("", why.as_str());
-            records = stay(&mut report, before, &why);
+            stay(&mut report, before, &why)
         }
         Made::Dropped(why) => {
-            records = stay(&mut report, before, &why);
-            if records.is_empty() {
-                report.drop("", why);
+            if before.is_empty() {
+                report.drop("", why.as_str());
             }
+            stay(&mut report, before, &why)
         }
-    }
+    };
     Ok(MadeFor {
         question: at,
         records,
