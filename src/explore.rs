@@ -11,11 +11,14 @@ use crate::cli::{annotate, encoder, search};
 use crate::data::session;
 use crate::data::talk::{self, Script};
 use crate::domain::prompt::Templates;
-use crate::engine::models::{judge_name, open_model, replay, sample_replay, store_file};
+use crate::engine::models::{
+    judge_name, open_model, replay, run_to_read, sample_replay, store_file,
+};
 use crate::model::replay::Pace;
 use crate::model::select::{resolve, sampling};
 use crate::tui::command::COMMANDS;
 use crate::tui::keymap::Keymap;
+use crate::tui::terminal;
 use crate::tui::theme::{self, ColorDepth};
 use crate::tui::{
     FindEncoder, ModelChoice, ModelSettings, OpenIndex, OpenIndexes, Remembered, Setup, Shelf,
@@ -38,7 +41,7 @@ pub const DOOR: Explorer = Explorer {
 /// What is wrong with the settings for the explorer, one sentence each.
 fn faults(environment: &Environment) -> Vec<String> {
     let (config, paths) = (&environment.config, &environment.paths);
-    let mut faults = Vec::new();
+    let mut faults: Vec<String> = terminal::wrong_colors(variable).into_iter().collect();
     if let Err(mistakes) = Keymap::new(&config.keys) {
         let places = key_places(environment);
         faults.extend(mistakes.iter().map(|mistake| mistake.said(&places)));
@@ -105,11 +108,17 @@ pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure>
     } else if let Some(run) = script.as_ref().and_then(|script| script.run.as_ref()) {
         environment.config.model = format!("{REPLAY}{run}");
     }
-    if script.is_some() && !args.demo && !environment.config.model.starts_with(REPLAY) {
+    // On the sample benchmark a talk plays what was recorded with it, unless it names a run.
+    let recorded = args.demo
+        || script.is_some() && args.path.is_none() && !environment.config.model.starts_with(REPLAY);
+    if script.is_some() && !recorded && !environment.config.model.starts_with(REPLAY) {
         return Err(Failure::Usage(
-            "a talk plays a recorded run: write `run = \"NAME\"` into the script, or give --model replay:NAME"
+            "a talk plays a recorded run: write `run = \"NAME\"` into the script, or give --model replay:NAME (without a dataset folder it plays the run that was recorded with the sample benchmark)"
                 .to_owned(),
         ));
+    }
+    if let (Some(file), Some(script)) = (&args.talk, &script) {
+        check_runs(file, script, &store_file(&environment.paths))?;
     }
     let environment = &environment;
     let (config, paths) = (&environment.config, &environment.paths);
@@ -126,7 +135,7 @@ pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure>
     let setup = Setup {
         dataset,
         shelf: shelf(args.base_url.clone(), environment),
-        model: match args.demo {
+        model: match recorded {
             true => demo(pace.clone()),
             false => model(args.base_url, environment, pace.clone()),
         },
@@ -138,7 +147,7 @@ pub fn run(args: ExplorerArgs, environment: &Environment) -> Result<(), Failure>
         annotator,
         annotator_named,
         taxonomy,
-        templates: match args.demo {
+        templates: match recorded {
             // The recording answers the prompts of the program itself.
             true => Templates::default(),
             false => templates(config.prompts.as_ref())?,
@@ -231,6 +240,17 @@ fn script(file: Option<&std::path::Path>, demo: bool) -> Result<Option<Script>, 
     script.map_err(Failure::Usage)
 }
 
+/// Refuses a talk before it begins whose runs are not in the store: it would show something else, or nothing.
+fn check_runs(file: &Path, script: &Script, store: &Path) -> Result<(), Failure> {
+    for (run, line) in &script.runs {
+        run_to_read(store, run).map_err(|error| {
+            let place = file.display();
+            Failure::Usage(format!("{place}, line {line}: {}", error.message))
+        })?;
+    }
+    Ok(())
+}
+
 fn demo(pace: Pace) -> ModelChoice {
     ModelChoice {
         name: "the recorded demo".into(),
@@ -265,8 +285,6 @@ fn indexes(environment: &Environment) -> OpenIndexes {
 fn open_index(names: Vec<String>, environment: &Environment) -> OpenIndex {
     let environment = environment.clone();
     Arc::new(move || {
-        search::open_index(&names, None, None, None, &environment)
-            .map(|(index, _)| index)
-            .map_err(|failure| failure.to_string())
+        search::open_index_for_screen(&names, &environment).map_err(|failure| failure.to_string())
     })
 }

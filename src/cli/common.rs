@@ -98,8 +98,8 @@ fn log_file(paths: &Paths) -> Option<std::fs::File> {
         .ok()
 }
 
-/// Writes a line to standard output, without what could drive a terminal: names of files and folders may hold anything. A
-/// closed pipe ends the command quietly.
+/// Writes a line to standard output, without what could drive a terminal: names of files and of settings are chosen by
+/// strangers too. A closed pipe ends the command quietly.
 ///
 /// # Errors
 /// [`Failure::Closed`] for a closed pipe, else [`Failure::Failed`].
@@ -127,7 +127,23 @@ pub fn write_out(text: &str) -> Result<(), Failure> {
 /// As [`say`].
 pub fn say_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string(value).map_err(Failure::failed)?;
-    write_out(&format!("{text}\n"))
+    write_out(&format!("{}\n", escape_controls(text)))
+}
+
+/// JSON in which the control characters that it allows raw are escapes too: they can stand in texts only, so that it says
+/// the same, and some terminals take U+009B for the start of a sequence.
+fn escape_controls(json: String) -> String {
+    let raw = |c: char| matches!(c, '\u{7f}'..='\u{9f}');
+    match json.contains(raw) {
+        false => json,
+        true => json
+            .chars()
+            .map(|c| match raw(c) {
+                true => format!("\\u{:04x}", u32::from(c)),
+                false => c.to_string(),
+            })
+            .collect(),
+    }
 }
 
 /// Writes a message to standard error, without what could drive a terminal; failing to do so is ignored.
@@ -136,7 +152,7 @@ pub fn note(line: &str) {
 }
 
 /// The exit status of a program that Ctrl-C ended, as shells give it.
-const ENDED_BY_SIGNAL: i32 = 130;
+pub(super) const ENDED_BY_SIGNAL: i32 = 130;
 
 /// A flag that Ctrl-C (and, on Unix, being told to end) sets, so that long work can stop cleanly. The second one ends
 /// the program at once: what it waits for may never come. There is one flag for all that asks.
@@ -205,5 +221,22 @@ pub async fn wait_for_signal() {
     #[cfg(not(unix))]
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn json_says_the_same_without_raw_controls() {
+        let value = serde_json::json!({"a\u{9b}\u{1b}": ["\u{85}é\u{7f}"]});
+        let text = escape_controls(value.to_string());
+        assert!(!text.contains(char::is_control), "{text:?}");
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
+            value
+        );
     }
 }

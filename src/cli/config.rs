@@ -4,7 +4,7 @@ use crate::cli::common::{Environment, say, say_json};
 use crate::cli::settings::USER_FILE;
 use crate::cli::{Explorer, Failure, KeyRow, common};
 use crate::data::output;
-use crate::domain::text::one_line;
+use crate::domain::text::{escaped, one_line};
 
 /// The commented default that `config init` writes, without the keys.
 const DEFAULT_FILE: &str = include_str!("../../assets/config.toml");
@@ -69,18 +69,18 @@ fn show(environment: &Environment, faults: &[String], json: bool) -> Result<(), 
             "problems": faults,
         }));
     }
-    let width = rows
+    // Names and places come from files too; an escape shows what is wrong with them.
+    let lines: Vec<(String, String)> = rows
         .iter()
-        .map(|(key, value)| key.len() + value.to_string().len())
-        .max()
-        .unwrap_or(0)
-        + 5;
-    for (key, value) in &rows {
-        say(&format!(
-            "{:<width$}# {}",
-            format!("{key} = {value}"),
-            settings.place(key).unwrap_or_else(|| "default".to_owned())
-        ))?;
+        .map(|(key, value)| {
+            let place = settings.place(key).unwrap_or_else(|| "default".to_owned());
+            (escaped(&format!("{key} = {value}")), escaped(&place))
+        })
+        .collect();
+    let widths = lines.iter().map(|(set, _)| set.chars().count());
+    let width = widths.max().unwrap_or(0) + 2;
+    for (set, place) in &lines {
+        say(&format!("{set:<width$}# {place}"))?;
     }
     let state = if settings.user_file.is_file() {
         ""
@@ -89,7 +89,7 @@ fn show(environment: &Environment, faults: &[String], json: bool) -> Result<(), 
     };
     say(&format!(
         "\nyour file: {}{state}",
-        settings.user_file.display()
+        escaped(&settings.user_file.display().to_string())
     ))?;
     if !faults.is_empty() {
         say("\nwhat is wrong:")?;
@@ -152,7 +152,8 @@ fn init(environment: &Environment, text: &str, force: bool) -> Result<(), Failur
         ))
     })?;
     output::write_text(&file, text).map_err(Failure::failed)?;
-    common::note(&format!("wrote {}", file.display()));
+    let written = escaped(&file.display().to_string());
+    common::note(&format!("wrote {written}"));
     Ok(())
 }
 

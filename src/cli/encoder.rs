@@ -149,7 +149,9 @@ mod tests {
         assert_eq!(found.name, "my-encoder");
         assert_eq!(found.query, found.article);
         let message = resolve("no-such", folder.path()).unwrap_err().to_string();
-        assert!(message.contains("models pull"), "{message}");
+        assert!(message.contains("name medcpt, minilm-l6"), "{message}");
+        let message = resolve("medcpt", folder.path()).unwrap_err().to_string();
+        assert!(message.contains("models pull medcpt"), "{message}");
         let message = resolve(registry::DEFAULT_CHAT, folder.path())
             .unwrap_err()
             .to_string();

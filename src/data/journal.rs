@@ -209,6 +209,24 @@ impl Journal {
         Ok(rows.into_iter().map(|(_, stored)| stored).collect())
     }
 
+    /// How many acts of somebody there are on something.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file can't be read.
+    pub fn count(&self, subject: &str, hand: &Hand) -> Result<usize, StoreError> {
+        let count: rusqlite::Result<i64> = self
+            .lock()
+            .prepare_cached(
+                "SELECT count(*) FROM events WHERE run = ?1 AND annotator = ?2 AND part = ?3",
+            )
+            .and_then(|mut statement| {
+                let whose = params![subject, hand.annotator, hand.part.name()];
+                statement.query_row(whose, |row| row.get(0))
+            });
+        let count = count.map_err(|error| self.describe(&error))?;
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+
     /// What there are acts on, the one with the newest first.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
 //! Where one was in a dataset: a small JSON file per dataset in the state folder, so that the explorer comes back
-//! there. It holds names and places, no text of documents, replies or notes.
+//! there. It holds names and places, no text of documents or replies; of notes those alone that are not saved yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -15,8 +15,12 @@ use crate::domain::text::hex;
 /// The form of the file. A change that older programs would misread raises it.
 pub const VERSION: u32 = 1;
 
-/// The largest file that is read, in bytes; a thousand times what one needs.
-const LARGEST: u64 = 1 << 20;
+/// The largest file that is read, in bytes: more than all notes that it may hold, escaped, and a thousand times what the
+/// rest needs.
+const LARGEST: u64 = 16 << 20;
+
+/// The most bytes of unsaved notes in the file.
+pub const MOST_DRAFTED: usize = 4 << 20;
 
 /// Where one was. Names are those of the explorer; one that is unknown stands for the usual.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -54,6 +58,24 @@ pub struct Session {
     pub curves: Option<String>,
     /// Run and model of both sides of a comparison.
     pub compared: Option<[(String, String); 2]>,
+    /// Notes that were written and are not saved.
+    pub drafts: Vec<NoteDraft>,
+}
+
+/// A note that was written and is not saved: the program ended before, or the disk took it not.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NoteDraft {
+    /// Who writes it.
+    pub annotator: String,
+    /// The run.
+    pub run: String,
+    /// Annotating or deciding: the part's name.
+    pub part: String,
+    /// The reply.
+    pub reply: String,
+    /// What was written.
+    pub text: String,
 }
 
 /// The question on the instance screen.

@@ -10,9 +10,10 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::domain::context::{Condition, MAX_DOCS, Mode, Scenario, SourceFilter};
-use crate::domain::plain::plain;
+use crate::domain::nearest::hint;
 use crate::domain::report::{Measure, Published};
 use crate::domain::text::{line_at, one_line, short};
+use crate::domain::toml_file;
 
 /// What of an instance is on screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -73,6 +74,8 @@ pub struct Script {
     pub title: String,
     /// The recorded run that is played.
     pub run: Option<String>,
+    /// Every stored run that it names, with the line where it does: the one that is played, those of curves.
+    pub runs: Vec<(String, usize)>,
     /// How fast replies are played: 1 is real time.
     pub speed: f64,
     /// Whether it goes on by itself from the start.
@@ -102,7 +105,7 @@ const LARGEST: u64 = 1 << 20;
 #[serde(deny_unknown_fields)]
 struct ScriptFile {
     title: Option<String>,
-    run: Option<String>,
+    run: Option<toml::Spanned<String>>,
     speed: Option<toml::Spanned<f64>>,
     #[serde(default)]
     auto: bool,
@@ -115,22 +118,57 @@ struct ScriptFile {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StepFile {
-    caption: String,
+    caption: toml::Spanned<String>,
     question: Option<String>,
     scenario: Option<Scenario>,
-    docs: Option<usize>,
-    p: Option<f64>,
+    docs: Option<toml::Spanned<usize>>,
+    p: Option<toml::Spanned<f64>>,
     seed: Option<u64>,
     mode: Option<Mode>,
     source: Option<SourceFilter>,
     show: Option<Show>,
-    curves: Option<String>,
-    metric: Option<String>,
-    paper: Option<String>,
+    curves: Option<toml::Spanned<String>>,
+    metric: Option<toml::Spanned<String>>,
+    paper: Option<toml::Spanned<String>>,
     #[serde(default)]
     ask: bool,
     gold: Option<bool>,
-    hold: Option<f64>,
+    hold: Option<toml::Spanned<f64>>,
+}
+
+/// What is wrong with a step, and the byte at which it stands where that is not the step as a whole.
+struct Fault {
+    why: String,
+    at: Option<usize>,
+}
+
+impl Fault {
+    /// Of a value.
+    fn of<T>(value: &toml::Spanned<T>, why: String) -> Fault {
+        Fault {
+            why,
+            at: Some(value.span().start),
+        }
+    }
+}
+
+impl From<String> for Fault {
+    fn from(why: String) -> Fault {
+        Fault { why, at: None }
+    }
+}
+
+/// What is in a value with a place.
+fn plain<T: Clone>(value: Option<&toml::Spanned<T>>) -> Option<T> {
+    value.map(|value| value.get_ref().clone())
+}
+
+/// A number as a person reads it: one of 300 digits is shortened.
+fn number(value: f64) -> String {
+    match value.abs() < 1e12 {
+        true => value.to_string(),
+        false => format!("{value:e}"),
+    }
 }
 
 /// Reads a script.
@@ -167,11 +205,8 @@ pub fn demo() -> Result<Script, String> {
 /// One sentence with the line of the first mistake.
 pub fn parse(text: &str, origin: &str) -> Result<Script, String> {
     let line = |at: Range<usize>| line_at(text, at.start);
-    let file: ScriptFile = toml::from_str(text).map_err(|error| {
-        let message = plain(error.message()).replace('\n', " ");
-        let at = error.span().map_or(1, line);
-        format!("{origin}, line {at}: {message}")
-    })?;
+    let file: ScriptFile =
+        toml::from_str(text).map_err(|error| toml_file::explain(origin, text, &error))?;
     if file.steps.is_empty() {
         return Err(format!(
             "{origin} has no step; write at least one [[steps]] with a caption and a question"
@@ -182,7 +217,7 @@ pub fn parse(text: &str, origin: &str) -> Result<Script, String> {
             return Err(format!(
                 "{origin}, line {}: speed is {}, but must lie between {} and {} (1 is real time)",
                 line(speed.span()),
-                speed.as_ref(),
+                number(*speed.as_ref()),
                 SPEEDS.0,
                 SPEEDS.1
             ));
@@ -191,15 +226,26 @@ pub fn parse(text: &str, origin: &str) -> Result<Script, String> {
         None => 1.0,
     };
     let mut steps: Vec<Step> = Vec::with_capacity(file.steps.len());
+    let mut runs: Vec<(String, usize)> = Vec::new();
+    let named = file.steps.iter().map(|step| step.get_ref().curves.as_ref());
+    for run in file.run.iter().chain(named.flatten()) {
+        runs.push((run.get_ref().clone(), line(run.span())));
+    }
+    let run = plain(file.run.as_ref());
     for step in file.steps {
-        let line = line(step.span());
-        let step = complete(step.into_inner(), steps.last(), file.run.as_deref(), line)
-            .map_err(|why| format!("{origin}, line {line}: {why}"))?;
+        let at = line(step.span());
+        let step = complete(step.into_inner(), steps.last(), run.as_deref(), at).map_err(
+            |Fault { why, at: byte }| {
+                let at = byte.map_or(at, |byte| line_at(text, byte));
+                format!("{origin}, line {at}: {why}")
+            },
+        )?;
         steps.push(step);
     }
     Ok(Script {
         title: one_line(file.title.as_deref().unwrap_or("Talk")),
-        run: file.run,
+        run,
+        runs,
         speed,
         auto: file.auto,
         repeat: file.repeat,
@@ -211,35 +257,37 @@ pub fn parse(text: &str, origin: &str) -> Result<Script, String> {
 pub const NO_PAPER: &str = "none";
 
 /// Which curves a step shows, with what it takes over from the one before.
-fn curves(step: &StepFile, before: Option<&Step>) -> Result<CurvesShown, String> {
+fn curves(step: &StepFile, before: Option<&Step>) -> Result<CurvesShown, Fault> {
     let old = before.map(|step| step.curves.clone()).unwrap_or_default();
     let metric = match &step.metric {
-        Some(name) => Some(Measure::named(name).ok_or_else(|| {
-            format!(
-                "there is no metric \"{}\"; names are those of `medrgb report --format csv`, such as main_accuracy",
-                short(name)
-            )
+        Some(name) => Some(Measure::named(name.get_ref()).ok_or_else(|| {
+            let said = short(name.get_ref());
+            let why = format!(
+                "there is no metric \"{said}\"; names are those of `medrgb report --format csv`, such as main_accuracy"
+            );
+            Fault::of(name, why)
         })?),
         None => old.metric,
     };
     let paper = match &step.paper {
-        Some(name) if name != NO_PAPER => {
+        Some(name) if name.get_ref() != NO_PAPER => {
             let published = Published::embedded().map_err(|error| error.to_string())?;
             let models = published.models();
-            if !models.contains(&name.as_str()) {
-                return Err(format!(
-                    "the paper has no model \"{}\"; expected one of {}, or {NO_PAPER}",
-                    short(name),
-                    models.join(", ")
-                ));
+            if !models.contains(&name.get_ref().as_str()) {
+                let why = format!(
+                    "the paper has no model \"{}\" ({NO_PAPER} shows none); {}",
+                    short(name.get_ref()),
+                    hint(name.get_ref(), &models)
+                );
+                return Err(Fault::of(name, why));
             }
-            Some(name.clone())
+            Some(name.get_ref().clone())
         }
         Some(_) => Some(NO_PAPER.to_owned()),
         None => old.paper,
     };
     Ok(CurvesShown {
-        run: step.curves.clone().or(old.run),
+        run: plain(step.curves.as_ref()).or(old.run),
         metric,
         paper,
     })
@@ -251,57 +299,63 @@ fn complete(
     before: Option<&Step>,
     run: Option<&str>,
     line: usize,
-) -> Result<Step, String> {
+) -> Result<Step, Fault> {
     let curves = curves(&step, before)?;
     let show = step
         .show
         .or_else(|| before.map(|step| step.show))
         .unwrap_or(Show::All);
     if show == Show::Curves && curves.run.is_none() && run.is_none() {
-        return Err(
-            "curves are those of a stored run: write curves = \"NAME\", or run = \"NAME\" at the top".to_owned(),
-        );
+        let why = "curves are those of a stored run: write curves = \"NAME\", or run = \"NAME\" at the top";
+        return Err(why.to_owned().into());
     }
     let question = step
         .question
         .or_else(|| before.map(|step| step.question.clone()))
         .unwrap_or_default();
     if question.is_empty() && show != Show::Curves {
-        return Err("the first step needs a question (its id)".to_owned());
+        return Err("the first step needs a question (its id)".to_owned().into());
     }
     let old = before.map_or_else(Condition::default, |step| step.condition);
     let condition = Condition {
         scenario: step.scenario.unwrap_or(old.scenario),
-        docs: step.docs.unwrap_or(old.docs),
-        p: step.p.unwrap_or(old.p),
+        docs: plain(step.docs.as_ref()).unwrap_or(old.docs),
+        p: plain(step.p.as_ref()).unwrap_or(old.p),
         seed: step.seed.unwrap_or(old.seed),
         mode: step.mode.unwrap_or(old.mode),
         source: step.source.unwrap_or(old.source),
     };
-    if !(0.0..=100.0).contains(&condition.p) {
-        return Err(format!(
+    // What is taken over from the step before was checked there.
+    if let Some(p) = &step.p
+        && !(0.0..=100.0).contains(p.get_ref())
+    {
+        let why = format!(
             "p is {}, but must lie between 0 and 100",
-            condition.p
-        ));
+            number(condition.p)
+        );
+        return Err(Fault::of(p, why));
     }
-    if condition.docs > MAX_DOCS {
-        return Err(format!(
-            "docs is {}, but must be at most {MAX_DOCS}",
-            condition.docs
-        ));
+    if let Some(docs) = &step.docs
+        && *docs.get_ref() > MAX_DOCS
+    {
+        let why = format!("docs is {}, but must be at most {MAX_DOCS}", docs.get_ref());
+        return Err(Fault::of(docs, why));
     }
-    let hold = step.hold.unwrap_or(HOLD);
-    if !(0.0..=3600.0).contains(&hold) {
-        return Err(format!(
-            "hold is {hold}, but must lie between 0 and 3600 seconds"
-        ));
+    let hold = plain(step.hold.as_ref()).unwrap_or(HOLD);
+    if let Some(said) = &step.hold
+        && !(0.0..=3600.0).contains(&hold)
+    {
+        let why = format!(
+            "hold is {}, but must lie between 0 and 3600 seconds",
+            number(hold)
+        );
+        return Err(Fault::of(said, why));
     }
-    let caption = one_line(&step.caption);
+    let caption = one_line(step.caption.get_ref());
     let length = caption.chars().count();
     if length > CAPTION {
-        return Err(format!(
-            "the caption has {length} characters, but can have at most {CAPTION}"
-        ));
+        let why = format!("the caption has {length} characters, but can have at most {CAPTION}");
+        return Err(Fault::of(&step.caption, why));
     }
     Ok(Step {
         caption,
@@ -331,6 +385,7 @@ mod tests {
         let script = parse(GOOD, "s.toml").unwrap();
         assert_eq!((script.title.as_str(), script.speed), ("T", 4.0));
         assert_eq!(script.run.as_deref(), Some("night"));
+        assert_eq!(script.runs, [("night".to_owned(), 2)]);
         let [one, two] = script.steps.as_slice() else {
             unreachable!()
         };
@@ -356,19 +411,19 @@ mod tests {
             ),
             (
                 "[[steps]]\ncaption=\"c\"\nquestion=\"q\"\np=101\n",
-                "line 1: p is 101",
+                "line 4: p is 101",
             ),
             (
                 "[[steps]]\ncaption=\"c\"\nquestion=\"q\"\ndocs=100000\n",
-                "line 1: docs is 100000",
+                "line 4: docs is 100000",
             ),
             (
                 "[[steps]]\ncaption=\"c\"\nquestion=\"q\"\nhold=-1.0\n",
-                "line 1: hold is -1",
+                "line 4: hold is -1",
             ),
             (
                 "[[steps]]\ncaption=\"c\"\nquestion=\"q\"\ncolour=1\n",
-                "line 4: unknown field `colour`",
+                "line 4: there is no field \"colour\" in [steps]; ",
             ),
             (
                 "[[steps]]\ncaption=\"c\"\nshow=\"curves\"\n",
@@ -376,11 +431,11 @@ mod tests {
             ),
             (
                 "[[steps]]\ncaption=\"c\"\nshow=\"curves\"\ncurves=\"r\"\nmetric=\"luck\"\n",
-                "line 1: there is no metric \"luck\"",
+                "line 5: there is no metric \"luck\"",
             ),
             (
                 "[[steps]]\ncaption=\"c\"\nshow=\"curves\"\ncurves=\"r\"\npaper=\"GPT-9\"\n",
-                "line 1: the paper has no model \"GPT-9\"; expected one of ",
+                "line 5: the paper has no model \"GPT-9\" (none shows none); ",
             ),
             (
                 "run=\"r\"\n[[steps]]\ncaption=\"c\"\nshow=\"curves\"\n[[steps]]\ncaption=\"d\"\nshow=\"all\"\n",
@@ -388,9 +443,14 @@ mod tests {
             ),
             (
                 "[[steps]]\ncaption=\"c\"\nquestion=\"q\"\nshow=\"al\"\n",
-                "line 4: unknown variant `al`",
+                "line 4: steps.show can't be \"al\"; did you mean \"all\"?",
             ),
         ];
+        let huge = parse(
+            "speed = 1e300\n[[steps]]\ncaption=\"c\"\nquestion=\"q\"\n",
+            "s.toml",
+        );
+        assert!(huge.unwrap_err().contains("speed is 1e300, but"));
         for (text, expected) in cases {
             let why = parse(text, "s.toml").unwrap_err();
             assert!(why.contains(expected), "{text:?}: {why}");

@@ -153,6 +153,19 @@ pub fn short(text: &str) -> String {
     cut
 }
 
+/// The text on one line, whole: what [`clean`] removes and line ends are written as escapes, so that one sees what is in
+/// it.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() || is_display_control(c) {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
 /// As [`short`], of a name that may hold what [`clean`] removes: that is written as escapes, so that one sees what is
 /// wrong with it.
 pub fn visible(name: &str) -> String {
@@ -178,6 +191,16 @@ pub fn hex(bytes: &[u8]) -> String {
         let _ = write!(out, "{byte:02x}");
     }
     out
+}
+
+/// A number as a message quotes it: huge and tiny ones with an exponent, not with hundreds of digits.
+pub fn number(value: f64) -> String {
+    match value.abs() {
+        size if size.is_finite() && (size >= 1e15 || (size < 1e-6 && size > 0.0)) => {
+            format!("{value:e}")
+        }
+        _ => value.to_string(),
+    }
 }
 
 /// A number with its noun, which takes its plural except after 1: "1 record", "2 records", "2 replies".
@@ -240,6 +263,22 @@ pub fn text_key(text: &str) -> u128 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn numbers_are_quoted_in_few_characters() {
+        for (value, said) in [
+            (60.0, "60"),
+            (100.5, "100.5"),
+            (1e308, "1e308"),
+            (-2.5e20, "-2.5e20"),
+            (1e-9, "1e-9"),
+            (0.0, "0"),
+            (f64::NAN, "NaN"),
+            (f64::INFINITY, "inf"),
+        ] {
+            assert_eq!(number(value), said);
+        }
+    }
 
     #[test]
     fn what_is_not_seen_is_escaped() {

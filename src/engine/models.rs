@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::config::{Config, Paths};
 use crate::data::recorded::sample_run;
 use crate::data::store::{FILE_NAME, ReplyRecord, Store, StoreError};
+use crate::domain::nearest::nearest;
 use crate::domain::text::short;
 use crate::engine::ask::{identity_of, result_of};
 use crate::model::open::open;
@@ -170,17 +171,20 @@ pub fn recording(run: &str, records: &[ReplyRecord]) -> Result<Recording, String
 }
 
 fn unknown_run(store: &Store, run: &str) -> ModelError {
-    let names: Vec<String> = store
-        .runs()
-        .unwrap_or_default()
-        .into_iter()
+    let runs = store.runs().unwrap_or_default();
+    let names = || runs.iter().map(|summary| summary.name.as_str());
+    let listed: Vec<String> = names()
         .take(5)
-        .map(|summary| format!("\"{}\"", short(&summary.name)))
+        .map(|name| format!("\"{}\"", short(name)))
         .collect();
-    let known = if names.is_empty() {
-        "it holds no run yet".to_owned()
-    } else {
-        format!("it holds {}", names.join(", "))
+    let known = match (listed.is_empty(), nearest(run, names())) {
+        (true, _) => "it holds no run yet".to_owned(),
+        (false, None) => format!("it holds {}", listed.join(", ")),
+        (false, Some(meant)) => format!(
+            "it holds {}; did you mean \"{}\"?",
+            listed.join(", "),
+            short(meant)
+        ),
     };
     ModelError::new(
         FailureKind::NotFound,

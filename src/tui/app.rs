@@ -335,6 +335,8 @@ pub struct App {
     pub now: Duration,
     /// When the user was told what leaving takes; asked once more, the program ends.
     pub leaving: Option<Duration>,
+    /// Whether the program ends as soon as the sweep's calls under way have finished.
+    pub parting: bool,
     /// Keys and pasted texts that came before the dataset: handled once it is there.
     pub early: Vec<Message>,
     /// How fast recordings are played outside of a talk: 1 is real time.
@@ -366,6 +368,7 @@ impl App {
             compare: CompareState::default(),
             probe: ProbeState::default(),
             leaving: None,
+            parting: false,
             early: Vec::new(),
             speed: 1.0,
             annotate: Annotate::default(),
@@ -437,6 +440,16 @@ impl App {
         self.notice = Some(Notice {
             text: text.into(),
             bad: true,
+        });
+    }
+
+    /// Shows what failed behind what failed before it, until the next key: the first must not go unread.
+    pub fn complain_too(&mut self, text: &str) {
+        let before = self.notice.take().filter(|notice| notice.bad);
+        self.complain(match before {
+            Some(notice) if !notice.text.contains(text) => format!("{} · {text}", notice.text),
+            Some(notice) => notice.text,
+            None => text.to_owned(),
         });
     }
 

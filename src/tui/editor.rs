@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-use crate::domain::annotation::Part;
+use crate::domain::annotation::{LONGEST_NOTE, Part};
 use crate::domain::text::{clean, short};
 
 /// What kind of program.
@@ -59,7 +59,7 @@ pub struct Outside {
 }
 
 /// The largest text that is taken back, in bytes.
-const LARGEST: u64 = 1 << 20;
+const LARGEST: u64 = LONGEST_NOTE as u64;
 
 /// A pager that ends sooner than this has shown nothing that stays, as `cat` or `less -F` do.
 const QUICK: Duration = Duration::from_millis(400);

@@ -266,9 +266,17 @@ impl Effects {
                 self.desk(QueueTask::Queue { ticket, run, hand })
             }
             Effect::LoadReply { ticket, id } => self.desk(QueueTask::Reply { ticket, id }),
-            Effect::Annotate { run, hand, event } => {
-                self.desk(QueueTask::Write { run, hand, event })
-            }
+            Effect::Annotate {
+                run,
+                hand,
+                event,
+                base,
+            } => self.desk(QueueTask::Write {
+                run,
+                hand,
+                event,
+                base,
+            }),
             Effect::KeepQueue { run, hand, choice } => {
                 self.desk(QueueTask::Keep { run, hand, choice })
             }
@@ -343,8 +351,8 @@ impl Effects {
         let job = self.job();
         self.thread("load dataset", move || {
             let remembered = job.setup.session.as_ref();
-            if let Some(remembered) = remembered.filter(|one| first && !one.fresh) {
-                let before = crate::data::session::read(&remembered.path);
+            if let Some(remembered) = remembered.filter(|_| first) {
+                let before = session::before(remembered);
                 job.send(Message::Session(before.map(|before| before.map(Box::new))));
             }
             let read = catch_unwind(AssertUnwindSafe(|| match &job.setup.dataset {

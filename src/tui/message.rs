@@ -15,7 +15,7 @@ use crate::model::{ModelIdentity, Timing};
 use crate::retrieval::IndexInfo;
 use crate::retrieval::map::Map;
 use crate::tui::app::Ticket;
-use crate::tui::app::annotate::{QueueParts, RunRow};
+use crate::tui::app::annotate::{Kept, QueueParts, RunRow};
 use crate::tui::app::browse::StoredCases;
 use crate::tui::app::build::{BuildEnd, BuildPlan, BuildProgress, StageEnd};
 use crate::tui::app::compare::Compared;
@@ -106,7 +106,7 @@ pub enum Message {
         result: Result<Option<Box<ReplyRecord>>, String>,
     },
     /// What was said of a reply is on disk, or is not.
-    Annotated(Result<(), String>),
+    Annotated(Result<Kept, String>),
     /// The items of a dataset and what was decided about them were read.
     Review {
         /// Its job.

@@ -389,16 +389,12 @@ impl Loop {
     /// Stops what runs; replies that were coming and labels that were given get the time to be stored.
     async fn end(mut self, result: Result<(), TuiError>) -> Result<Option<String>, TuiError> {
         self.effects.shut_down();
-        for effect in update(&mut self.app, Message::KeepSession, self.started.elapsed()) {
-            if let Effect::KeepSession(place) = effect {
-                self.effects.keep_now(*place);
-            }
-        }
+        self.keep_now();
         let result = result.and_then(|()| match &self.app.dataset {
             DatasetState::Failed(problem) => Err(TuiError::Dataset(one_line(problem))),
             _ => Ok(()),
         });
-        let sweeping = self.app.sweep.is_active();
+        let sweeping = self.app.sweep.is_active() || self.app.parting;
         let patience = match sweeping || self.app.build.is_active() {
             true => SWEEP_FAREWELL,
             false => FAREWELL,
@@ -418,7 +414,18 @@ impl Loop {
                 _ => break,
             }
         }
+        // A note that could not be saved at last is there at the next start.
+        self.keep_now();
         result.map(|()| farewell(&self.app, sweeping))
+    }
+
+    /// Stores where one is before the program ends, notes that are being written among it.
+    fn keep_now(&mut self) {
+        for effect in update(&mut self.app, Message::KeepSession, self.started.elapsed()) {
+            if let Effect::KeepSession(place) = effect {
+                self.effects.keep_now(*place);
+            }
+        }
     }
 }
 

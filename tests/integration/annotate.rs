@@ -10,15 +10,16 @@ use std::time::{Duration, Instant};
 use medrgb::data::annotations::{Annotations, FILE_NAME as ANNOTATIONS, reply_id};
 use medrgb::data::dataset::Dataset;
 use medrgb::data::store::{FILE_NAME, ReplyRecord, Store, Which};
-use medrgb::domain::annotation::{Act, Change, Event, Hand, Part};
+use medrgb::domain::annotation::{Act, Change, Event, Hand, LONGEST_NOTE, Part};
 use medrgb::domain::answer::{Ending, parse};
 use medrgb::domain::context::{Condition, Scenario};
 use medrgb::domain::excerpt::{TextHit, TextKind};
 use medrgb::domain::prompt::Templates;
 use medrgb::domain::score::{Metric, score};
 use medrgb::engine::instance::instance;
-use medrgb::tui::app::annotate::{QueueParts, RunRow};
+use medrgb::tui::app::annotate::{Kept, QueueParts, RunRow};
 use medrgb::tui::app::browse::StoredCases;
+use medrgb::tui::app::facet::FacetKind;
 use medrgb::tui::effects::Effect;
 use medrgb::tui::message::{FindEvent, Message};
 use medrgb::tui::theme::ColorDepth;
@@ -324,6 +325,83 @@ fn annotations_go_out_and_come_in_on_another_machine() {
 }
 
 #[test]
+fn import_takes_what_export_writes_and_checks_the_rest() {
+    let (place, _) = annotated();
+    let folder = place.path("home").join("data");
+    let annotations = Annotations::open(&folder.join(ANNOTATIONS)).unwrap();
+    // As long as an editor may make it.
+    let long = "=é, \"x\"\n".repeat(LONGEST_NOTE / 10);
+    let reply = "0123456789abcdef01234567".to_owned();
+    let event = Event {
+        at: String::new(),
+        taxonomy: "mine@3".into(),
+        act: Act::Change {
+            reply,
+            question_id: "q".into(),
+            change: Change::Note(long.clone()),
+        },
+    };
+    annotations
+        .add("long", &hand("ana", Part::Annotator), &event)
+        .unwrap();
+    let export = ["annotate", "export", "--out", "all.jsonl", "--json"];
+    let (code, counted, err) = finish(place.program(&export));
+    assert_eq!(
+        (code, &counted["annotations"]),
+        (Some(0), &json!(10)),
+        "{err}"
+    );
+    let other = Place::new();
+    std::fs::copy(place.path("all.jsonl"), other.path("all.jsonl")).unwrap();
+    let import = |file: &str| finish(other.program(&["annotate", "import", file, "--json"]));
+    let (_, counted, err) = import("all.jsonl");
+    assert_eq!(
+        (&counted["imported"], &counted["unreadable"]),
+        (&json!(10), &json!(0)),
+        "{err}"
+    );
+    let text = std::fs::read_to_string(place.path("all.jsonl")).unwrap();
+    let line = text.lines().find(|line| line.contains("medrgb-failures@1"));
+    let good: Value = serde_json::from_str(line.unwrap()).unwrap();
+    for (field, value, expected) in [
+        (
+            "labels",
+            json!(["misinformation_adoptd"]),
+            "the taxonomy medrgb-failures@1 has no label \"misinformation_adoptd\"; did you mean \"misinformation_adopted\"?",
+        ),
+        (
+            "updated_at",
+            json!("yesterday"),
+            "updated_at is \"yesterday\"; expected a time such as",
+        ),
+        ("first_at", json!("2026-13-01T00:00:00Z"), "first_at is"),
+    ] {
+        let mut row = good.clone();
+        row[field] = value;
+        std::fs::write(other.path("bad.jsonl"), format!("{row}\n{good}\n")).unwrap();
+        let (_, counted, err) = import("bad.jsonl");
+        assert_eq!(counted["unreadable"], 1, "{err}");
+        assert!(err.contains("bad.jsonl, line 1: "), "{err}");
+        assert!(err.contains(expected), "{err}");
+    }
+    // Of a taxonomy that is not at hand, only the form of a label is known.
+    let mut row = good.clone();
+    row["taxonomy"] = json!("theirs@1");
+    row["labels"] = json!(["\u{1b}[31mred"]);
+    std::fs::write(other.path("bad.jsonl"), row.to_string()).unwrap();
+    let (code, _, err) = import("bad.jsonl");
+    assert_eq!(code, Some(1));
+    assert!(err.contains("labels are lower-case letters"), "{err}");
+    assert!(!err.contains('\u{1b}'), "{err:?}");
+    let (code, _, err) = finish(place.program(&["annotate", "export", "--format", "csvv"]));
+    assert_eq!(code, Some(2));
+    assert!(
+        err.contains("expected jsonl or csv") && !err.contains("parquet"),
+        "{err}"
+    );
+}
+
+#[test]
 fn a_taxonomy_of_ones_own_is_checked_and_used() {
     let (place, _) = annotated();
     std::fs::write(place.path("mine.toml"), "name = \"mine\"\nversion = \"3\"\n[[label]]\nid = \"a\"\nkey = \"ab\"\nname = \"n\"\ndefinition = \"d\"\n").unwrap();
@@ -552,6 +630,8 @@ impl Desk {
                         broken,
                         shelf: self.annotations.of_run(&run).unwrap(),
                         choice: self.annotations.queue(&run, &hand).unwrap(),
+                        acts: self.annotations.acts(&run, &hand).unwrap(),
+                        read_only: None,
                         run,
                     };
                     Message::Queue {
@@ -564,9 +644,11 @@ impl Desk {
                     ticket,
                     result: Ok(self.store.get(id).unwrap().map(Box::new)),
                 },
-                Effect::Annotate { run, hand, event } => {
+                Effect::Annotate {
+                    run, hand, event, ..
+                } => {
                     self.annotations.add(&run, &hand, &event).unwrap();
-                    Message::Annotated(Ok(()))
+                    Message::Annotated(Ok(Kept::AsGiven))
                 }
                 Effect::KeepQueue { run, hand, choice } => {
                     self.annotations.set_queue(&run, &hand, &choice).unwrap();
@@ -895,6 +977,114 @@ fn what_is_not_saved_is_said_and_not_shown() {
     // The next attempt may do better.
     desk.keys("1");
     assert!(desk.screen().contains("[x] 1 misinformation adopted"));
+}
+
+#[test]
+fn a_note_that_is_not_saved_stays_open_with_its_text() {
+    let mut desk = Desk::new((120, 40), ColorDepth::True);
+    desk.queue();
+    desk.keys("enter n");
+    desk.type_text("trusts DOC_2");
+    assert_eq!(desk.stage.keys("enter").len(), 1);
+    let effects = desk
+        .stage
+        .send(Message::Annotated(Err("the disk is full".into())));
+    desk.perform(effects);
+    let screen = desk.screen();
+    assert!(screen.contains("note, not saved"), "{screen}");
+    assert!(screen.contains("trusts DOC_2"), "{screen}");
+    assert!(screen.contains("NOT saved: the disk is full"), "{screen}");
+    // The text is still there when one goes on, and at the next start.
+    desk.keys("!");
+    desk.keys("enter");
+    let shelf = desk.annotations.of_run("night").unwrap();
+    let book = &shelf.books[&hand("ana", Part::Annotator)];
+    let notes: Vec<&str> = book
+        .annotations()
+        .map(|(_, one)| one.note.as_str())
+        .collect();
+    assert_eq!(notes, ["trusts DOC_2!"]);
+    let screen = desk.screen();
+    assert!(!screen.contains("not saved"), "{screen}");
+    assert!(desk.stage.app.annotate.unsaved().is_empty());
+}
+
+#[test]
+fn a_reply_whose_finish_is_not_saved_is_come_back_to() {
+    let mut desk = Desk::new((120, 40), ColorDepth::True);
+    desk.queue();
+    desk.keys("enter 1");
+    let reply = |desk: &Desk| {
+        let queue = desk.stage.app.annotate.queue.as_ref().unwrap();
+        queue.item().unwrap().brief.reply_id.clone()
+    };
+    let first = reply(&desk);
+    let effects = desk.stage.keys("enter");
+    assert!(matches!(effects[0], Effect::Annotate { .. }));
+    assert_ne!(reply(&desk), first, "one need not wait for the disk");
+    let effects = desk
+        .stage
+        .send(Message::Annotated(Err("the disk is full".into())));
+    // What fails because of the same disk must not hide it.
+    let place = Message::Complaint("where you are can't be remembered".into());
+    desk.stage.send(place);
+    desk.perform(effects);
+    assert_eq!(reply(&desk), first);
+    let screen = desk.screen();
+    assert!(
+        screen.contains("That was NOT saved: the disk is full"),
+        "{screen}"
+    );
+    assert!(screen.contains("0 done"), "{screen}");
+}
+
+#[test]
+fn a_note_that_is_being_written_is_there_at_the_next_start() {
+    let mut desk = Desk::new((120, 40), ColorDepth::True);
+    desk.queue();
+    desk.keys("enter n");
+    desk.type_text("half a th");
+    let place = medrgb::tui::app::comeback::place(&desk.stage.app);
+    assert_eq!(place.drafts.len(), 1);
+    // The program is ended by a signal, and begins anew.
+    desk.stage.app.annotate.note = None;
+    desk.stage.app.annotate.note_of = None;
+    desk.stage.app.annotate.drafts = place.drafts;
+    desk.keys("q enter");
+    let screen = desk.screen();
+    assert!(screen.contains("half a th▏"), "{screen}");
+    assert!(screen.contains("not saved yet"), "{screen}");
+    desk.keys("esc");
+    assert!(desk.stage.app.annotate.unsaved().is_empty());
+}
+
+#[test]
+fn what_a_blind_queue_is_narrowed_to_tells_no_outcome() {
+    let mut desk = Desk::new((120, 40), ColorDepth::True);
+    desk.queue();
+    let all = desk.stage.app.annotate.queue.as_ref().unwrap().shown.len();
+    let queue = desk.stage.app.annotate.queue.as_mut().unwrap();
+    queue.facets.toggle(FacetKind::Misinformation, "adopted");
+    queue.narrow();
+    let narrowed = queue.shown.len();
+    assert!(narrowed > 0 && narrowed < all);
+    desk.keys("b");
+    let shown = |desk: &Desk| desk.stage.app.annotate.queue.as_ref().unwrap().shown.len();
+    assert_eq!(shown(&desk), all);
+    let screen = desk.screen();
+    assert!(
+        screen.contains("outcomes narrow nothing while blind"),
+        "{screen}"
+    );
+    assert!(!screen.contains("adopted"), "{screen}");
+    desk.keys("f");
+    let screen = desk.screen();
+    assert!(
+        !screen.contains("adopted") && !screen.contains("outcome of"),
+        "{screen}"
+    );
+    desk.keys("esc b");
+    assert_eq!(shown(&desk), narrowed);
 }
 
 #[test]

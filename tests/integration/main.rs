@@ -28,6 +28,7 @@ mod http;
 mod import;
 mod import_rule;
 mod index;
+mod index_faults;
 mod look;
 mod messages;
 mod milvus;

@@ -274,3 +274,58 @@ fn config_show_says_what_is_wrong_and_where_values_stand() {
     assert_eq!(shown["settings"]["theme"]["line"], 1);
     assert_eq!(shown["settings"]["mouse"]["origin"], "default");
 }
+
+/// Names of entries and of files come from strangers: a folder that one works in is enough.
+#[test]
+fn no_name_in_the_settings_drives_the_terminal() {
+    let place = Place::new();
+    let folder = place.path("home").join("config");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = "[keys]\n\"as\\u001b]0;PWNED\\u0007k\\u009b31m\" = [\"q\\u009b\"]\n[models.x]\nbackend = \"openai\"\nbase_url = \"http://127.0.0.1:1/v1\"\nmodel = \"m\"\nextra = { \"a\\u001b]0;P\\u0007\" = \"\\u202e\" }\n";
+    std::fs::write(folder.join(USER_FILE), text).unwrap();
+    for args in [&["config", "show"][..], &["config", "show", "--json"]] {
+        let output = place.program(args).output().unwrap();
+        for stream in [&output.stdout, &output.stderr] {
+            let said = String::from_utf8(stream.clone()).unwrap();
+            let drives =
+                |c: char| (c.is_control() && c != '\n') || c == '\u{202e}' && args.len() == 2;
+            assert!(!said.contains(drives), "{said:?}");
+        }
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            said.contains("PWNED"),
+            "{said}\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    let odd = "ho\u{1b}]0;PWNED\u{7}\u{9b}me";
+    for args in [
+        &["config", "init"][..],
+        &["config", "show"],
+        &["doctor"],
+        &["runs", "list"],
+    ] {
+        let mut command = place.program(args);
+        let output = command
+            .env("MEDRGB_HOME", place.path(odd))
+            .output()
+            .unwrap();
+        for stream in [&output.stdout, &output.stderr] {
+            let said = String::from_utf8_lossy(stream);
+            let drives = |c: char| c.is_control() && c != '\n';
+            assert!(!said.contains(drives), "{args:?}: {said:?}");
+        }
+    }
+}
+
+#[test]
+fn a_wish_for_colours_that_is_none_is_said() {
+    let place = Place::new();
+    let mut command = place.program(&["config", "show"]);
+    let output = command.env("MEDRGB_COLORS", "foo").output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        said.contains("MEDRGB_COLORS must be none, 16, 256 or truecolor, but is \"foo\""),
+        "{said}"
+    );
+}

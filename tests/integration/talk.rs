@@ -14,6 +14,7 @@ use medrgb::tui::message::{Message, ReplyEvent};
 use medrgb::tui::theme::ColorDepth;
 
 use crate::screens::{Stage, asked, fixture};
+use crate::sweep::{Place, finish};
 
 const SCRIPT: &str = r#"
 speed = 2.0
@@ -118,16 +119,39 @@ fn by_itself_it_waits_for_the_hold_and_for_the_reply() {
 }
 
 #[test]
-fn going_on_stops_a_reply_and_coming_back_plays_it_again() {
+fn going_on_shows_the_whole_reply_first() {
+    let (mut stage, _) = talk("", (120, 40), ColorDepth::True);
+    let ticket = asked(&stage.keys("space space"));
+    let paces = |effects: &[Effect]| -> Vec<f64> {
+        let pace = |effect: &Effect| match effect {
+            Effect::Pace(speed) => Some(*speed),
+            _ => None,
+        };
+        effects.iter().filter_map(pace).collect()
+    };
+    for _ in 0..2 {
+        let effects = stage.keys("space");
+        assert_eq!(paces(&effects), [f64::INFINITY]);
+        assert_eq!(effects.len(), 1, "nothing is stopped: {effects:?}");
+        assert_eq!(at(&stage), 2, "the step stays");
+    }
+    let effects = stage.send(failed(ticket));
+    assert_eq!(paces(&effects), [2.0], "the next is played as before");
+    stage.keys("space");
+    assert_eq!(at(&stage), 3);
+}
+
+#[test]
+fn going_back_stops_a_reply_and_coming_again_plays_it_again() {
     let (mut stage, _) = talk("", (120, 40), ColorDepth::True);
     let first = asked(&stage.keys("space space"));
-    let effects = stage.keys("space");
+    let effects = stage.keys("backspace");
     assert!(
         effects
             .iter()
             .any(|effect| matches!(effect, Effect::Cancel(ticket) if *ticket == first))
     );
-    let effects = stage.keys("backspace");
+    let effects = stage.keys("space");
     let waits = stage.app.talk.as_ref().unwrap().waiting;
     assert_eq!(waits, Waiting::ToAsk, "the old one has not ended yet");
     assert!(
@@ -143,7 +167,9 @@ fn going_on_stops_a_reply_and_coming_back_plays_it_again() {
 #[test]
 fn a_question_that_is_missing_is_said_with_its_line() {
     let (mut stage, _) = talk("", (80, 24), ColorDepth::True);
-    stage.keys("space space space");
+    let ticket = asked(&stage.keys("space space"));
+    stage.send(failed(ticket));
+    stage.keys("space");
     let screen = stage.screen();
     assert!(screen.contains("can't be shown"), "{screen}");
     assert!(screen.contains("\"nowhere\""), "{screen}");
@@ -341,4 +367,30 @@ fn a_talk_of_curves_alone_can_be_left_and_drawn_anywhere() {
     assert!(stage.screen().contains("the talk is left"));
     stage.keys("T");
     assert_eq!(stage.app.screen, Screen::Talk);
+}
+
+#[test]
+fn a_talk_whose_run_is_not_there_does_not_begin() {
+    let place = Place::new();
+    crate::annotate::night(&place.path("home").join("data"), &fixture(), 2);
+    let begin = |script: &str| {
+        std::fs::write(place.path("talk.toml"), script).unwrap();
+        let (code, _, err) = finish(place.program(&["--talk", "talk.toml"]));
+        (code, err)
+    };
+    let step = "[[steps]]\ncaption = \"c\"\nquestion = \"q1\"\n";
+    let (code, err) = begin(&format!("title = \"t\"\nrun = \"nigth\"\n{step}"));
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("talk.toml, line 2: "), "{err}");
+    assert!(err.contains("did you mean \"night\"?"), "{err}");
+    let (code, err) = begin(&format!(
+        "run = \"night\"\n{step}[[steps]]\ncaption = \"c\"\nshow = \"curves\"\ncurves = \"nite\"\n"
+    ));
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("talk.toml, line 8: "), "{err}");
+    // What begins goes as far as the terminal, which tests have none of: with its run, and on the sample without one.
+    for script in [format!("run = \"night\"\n{step}"), step.to_owned()] {
+        let (_, err) = begin(&script);
+        assert!(err.contains("the explorer needs a terminal"), "{err}");
+    }
 }

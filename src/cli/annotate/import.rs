@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::cli::Failure;
+use crate::cli::annotate::{TaxonomyFlag, taxonomy};
 use crate::cli::common::{Environment, note, say, say_json};
 use crate::cli::rows::read_rows;
 use crate::cli::taking::{self, Standing, Tally};
 use crate::data::annotations::{Annotations, beside, read_row};
 use crate::data::store::{Store, StoreError, Which};
-use crate::domain::annotation::{Act, Annotation, Book, Change, Event, Hand};
+use crate::domain::annotation::{Act, Annotation, Book, Change, Event, Hand, Label, Taxonomy};
+use crate::domain::nearest::hint;
 use crate::domain::run;
-use crate::domain::text::{count, short};
+use crate::domain::text::{count, short, visible};
 use crate::engine::models::store_file;
 
 /// Arguments of `medrgb annotate import`.
@@ -27,6 +29,9 @@ pub struct Args {
     /// Where the same person says something else of a reply here, take the file's word (it can be undone)
     #[arg(long)]
     pub replace: bool,
+    /// The taxonomy with which labels are checked that were given with it.
+    #[command(flatten)]
+    pub taxonomy: TaxonomyFlag,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -82,9 +87,13 @@ impl taking::Incoming for Incoming {
 
 pub(super) fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     let mut tally = Tally::default();
+    let taxonomies = [
+        taxonomy(args.taxonomy.taxonomy.as_deref(), &environment.config)?,
+        Taxonomy::default(),
+    ];
     let incoming = read_rows(
         &args.file,
-        |line| incoming(line, args.run.as_deref()),
+        |line| incoming(line, args.run.as_deref(), &taxonomies),
         &mut tally.problems,
     )?;
     if incoming.is_empty() {
@@ -117,10 +126,11 @@ pub(super) fn run(args: Args, environment: &Environment) -> Result<(), Failure> 
     say(&tally.sentence("annotation"))
 }
 
-fn incoming(line: &str, run: Option<&str>) -> Result<Incoming, String> {
+fn incoming(line: &str, run: Option<&str>, taxonomies: &[Taxonomy]) -> Result<Incoming, String> {
     let row = read_row(line)?;
     let (named, reply) = (row.run.clone(), row.reply_id.clone());
     let (hand, annotation) = row.parts()?;
+    known_labels(&annotation, taxonomies)?;
     let run = run.map_or(named, str::to_owned);
     if let Some(fault) = run::fault(&run) {
         return Err(format!(
@@ -134,6 +144,34 @@ fn incoming(line: &str, run: Option<&str>) -> Result<Incoming, String> {
         hand,
         annotation,
     })
+}
+
+/// Checks labels against the taxonomy that the row names, where it is at hand; of another only their form is known.
+fn known_labels(annotation: &Annotation, taxonomies: &[Taxonomy]) -> Result<(), String> {
+    let mut known = taxonomies.iter();
+    let Some(taxonomy) = known.find(|one| one.stamp() == annotation.taxonomy) else {
+        let wrong = annotation.labels.iter().find(|id| !Label::is_id(id));
+        return match wrong {
+            Some(id) => Err(format!(
+                "the label \"{}\" is none; labels are lower-case letters, digits and _, such as missed_evidence",
+                visible(id)
+            )),
+            None => Ok(()),
+        };
+    };
+    let mut labels = annotation.labels.iter();
+    match labels.find(|id| taxonomy.label(id).is_none()) {
+        Some(id) => {
+            let valid: Vec<&str> = taxonomy.labels.iter().map(|one| one.id.as_str()).collect();
+            Err(format!(
+                "the taxonomy {} has no label \"{}\"; {}",
+                short(&annotation.taxonomy),
+                visible(id),
+                hint(id, &valid)
+            ))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Annotations whose reply the store does not hold.

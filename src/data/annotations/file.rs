@@ -11,15 +11,12 @@ use crate::data::export::Table;
 use crate::data::parquet_file::Column;
 use crate::data::reply_fields::reply_fields;
 use crate::data::store::ReplyRecord;
-use crate::domain::annotation::{Annotation, Hand, Part, given_name};
+use crate::domain::annotation::{Annotation, Hand, LONGEST_NOTE, Part, given_name};
 use crate::domain::plain::json_reason;
 use crate::domain::score::{Metric, Ratio};
 
 /// Version of the rows, written into each of them.
 pub const ROW_VERSION: u32 = 1;
-
-/// The most bytes of a note that are read from a file.
-const LONGEST_NOTE: usize = 64 << 10;
 
 /// The columns: of the annotation, then of the reply.
 const COLUMNS: [(&str, Column); 40] = [

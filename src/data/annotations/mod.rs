@@ -96,6 +96,15 @@ impl Annotations {
         Ok(shelf)
     }
 
+    /// How many acts of somebody in a run there are: more than one knows of means that the same person has labelled in
+    /// another window.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file can't be read.
+    pub fn acts(&self, run: &str, hand: &Hand) -> Result<usize, StoreError> {
+        self.0.count(run, hand)
+    }
+
     /// The runs that have annotations, the one with the newest first.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use crate::data::clock::check_time;
 use crate::data::export::Table;
 use crate::data::parquet_file::Column;
 use crate::data::reviews::record::{EditedRecord, VerdictRecord};
-use crate::domain::annotation::{Hand, Part, given_name};
+use crate::domain::annotation::{Hand, LONGEST_NOTE, Part, given_name};
 use crate::domain::context::Pools;
 use crate::domain::plain::json_reason;
 use crate::domain::question::Question;
@@ -20,7 +20,7 @@ use crate::domain::text::short;
 pub const ROW_VERSION: u32 = 1;
 
 /// The most bytes of a note, of words or of an edited text that are read from a file.
-const LONGEST_TEXT: usize = 256 << 10;
+const LONGEST_TEXT: usize = LONGEST_NOTE;
 
 /// What a reviewer's rows are called; those of one who decides between reviewers are adjudications.
 const REVIEW: &str = "review";

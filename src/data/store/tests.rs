@@ -268,7 +268,7 @@ fn files_that_are_no_store_are_named_and_left_alone() {
     );
 
     let refused = Store::open(dir.path()).unwrap_err().0;
-    assert!(refused.contains("can't be opened"), "{refused}");
+    assert!(refused.contains("is a folder, but a file"), "{refused}");
     let refused = Store::open(&text.join("s")).unwrap_err().0;
     assert!(refused.contains("can't be made"), "{refused}");
 }

@@ -55,6 +55,32 @@ pub enum Change {
     Put(Box<Annotation>),
 }
 
+impl Change {
+    /// The same change of an annotation that was `before` for the person who made it and is something else `now`, since
+    /// the same person has changed it in another window meanwhile: what was said there stays.
+    pub fn onto(self, before: &Annotation, now: &Annotation) -> Change {
+        match self {
+            Change::Labels(new) => {
+                let given = new.difference(&before.labels);
+                let kept = now.labels.iter();
+                let kept = kept.filter(|id| new.contains(*id) || !before.labels.contains(*id));
+                Change::Labels(kept.chain(given).cloned().collect())
+            }
+            Change::Note(new) => Change::Note(both_notes(new, &before.note, &now.note)),
+            other => other,
+        }
+    }
+}
+
+/// A new note in the place of `before`, where `now` stands meanwhile.
+fn both_notes(new: String, before: &str, now: &str) -> String {
+    match (now == before || new.contains(now), new.is_empty()) {
+        (true, _) => new,
+        (false, true) => now.to_owned(),
+        (false, false) => format!("{now}\n{new}"),
+    }
+}
+
 /// One thing that a person did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Act {
@@ -210,6 +236,29 @@ fn touch(annotation: &mut Annotation, at: &str) {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn a_change_made_beside_another_keeps_both() {
+        let said = |labels: &[&str], note: &str| Annotation {
+            labels: labels.iter().map(|id| (*id).to_owned()).collect(),
+            note: note.to_owned(),
+            ..Annotation::default()
+        };
+        let labels = |of: &[&str]| Change::Labels(said(of, "").labels);
+        let onto = |change: Change, before: &Annotation, now: &Annotation| change.onto(before, now);
+        let (blank, other) = (said(&[], ""), said(&["a"], "x"));
+        assert_eq!(onto(labels(&["b"]), &blank, &other), labels(&["a", "b"]));
+        assert_eq!(
+            onto(labels(&[]), &other, &said(&["a", "b"], "")),
+            labels(&["b"])
+        );
+        assert_eq!(onto(labels(&["a", "c"]), &other, &blank), labels(&["c"]));
+        let note = |text: &str| Change::Note(text.to_owned());
+        assert_eq!(onto(note("y"), &blank, &other), note("x\ny"));
+        assert_eq!(onto(note("y"), &other, &other), note("y"));
+        assert_eq!(onto(note(""), &said(&[], "old"), &other), note("x"));
+        assert_eq!(onto(note("x and y"), &blank, &other), note("x and y"));
+    }
     use proptest::prelude::*;
 
     fn event(at: &str, act: Act) -> Event {

@@ -104,6 +104,9 @@ impl ReplyMarks<'_> {
     }
 }
 
+/// The most bytes of a note, however it comes: typed, from an editor, from a file of annotations.
+pub const LONGEST_NOTE: usize = 1 << 20;
+
 /// The longest name of an annotator, in characters.
 const LONGEST_NAME: usize = 60;
 

@@ -38,6 +38,14 @@ pub struct Taxonomy {
     pub labels: Vec<Label>,
 }
 
+impl Label {
+    /// Whether a text can be the name of a label in files: lower-case letters, digits and _.
+    pub fn is_id(text: &str) -> bool {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        !text.is_empty() && text.chars().all(is_plain)
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -142,8 +150,7 @@ fn label(entry: Entry, others: &[Label]) -> Result<Label, String> {
         name,
         definition,
     } = entry;
-    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    if id.is_empty() || !id.chars().all(is_plain) {
+    if !Label::is_id(&id) {
         return Err(format!(
             "the id \"{}\" must be lower-case letters, digits and _, such as missed_evidence",
             short(&id)

@@ -77,10 +77,11 @@ async fn of_question(
             stay(&mut report, before, &why)
         }
         Made::Dropped(why) => {
-            if before.is_empty() {
-                report.drop("", why.as_str());
+            let records = stay(&mut report, before, &why);
+            if records.is_empty() {
+                report.drop("", why);
             }
-            stay(&mut report, before, &why)
+            records
         }
     };
     Ok(MadeFor {

@@ -1,11 +1,12 @@
 //! State of annotating: the queue of a run's replies, and the reply that is being labelled.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::rc::Rc;
 
 use unicode_width::UnicodeWidthStr;
 
 use crate::data::annotations::Shelf;
+use crate::data::session::{MOST_DRAFTED, NoteDraft};
 use crate::data::store::{Brief, ReplyRecord};
 use crate::domain::annotation::{
     Act, Annotation, Book, Change, Event, Hand, Moved, Part, Taxonomy, disputed,
@@ -67,6 +68,39 @@ pub struct QueueParts {
     pub shelf: Shelf,
     /// The facets chosen the last time, as JSON.
     pub choice: Option<String>,
+    /// Acts of this person on this run that are stored.
+    pub acts: usize,
+    /// Why nothing can be written, where that is so: one sentence.
+    pub read_only: Option<String>,
+}
+
+/// What an act was made of, so that it is stored rightly where the same person labels in another window too.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Base {
+    /// What the person saw of the reply.
+    pub before: Annotation,
+    /// Acts of the person on the run that were known, those on their way to the disk among them.
+    pub acts: usize,
+}
+
+/// How an act came to the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// As it was given.
+    AsGiven,
+    /// Joined with what the same person did in another window meanwhile.
+    BesideAnother,
+}
+
+/// An act on its way to the disk.
+#[derive(Debug, Clone)]
+pub struct Sent {
+    /// The run.
+    pub run: String,
+    /// The part in which it was done.
+    pub part: Part,
+    /// What was done.
+    pub event: Event,
 }
 
 /// A reply of the queue.
@@ -139,8 +173,12 @@ pub struct Queue {
     pub open: Option<(usize, Result<OpenReply, String>)>,
     /// The job that reads the reply.
     pub reading: Option<Ticket>,
-    /// Acts that are not on disk yet.
-    pub pending: usize,
+    /// Acts of the person that are stored or on their way there.
+    pub acts: usize,
+    /// Why nothing can be written, where that is so.
+    pub read_only: Option<String>,
+    /// Outcomes are hidden until a reply is done: what the queue is narrowed to must not tell them either.
+    pub blind: bool,
     /// Items whose gold answer and roles were seen before they were done.
     pub seen: HashSet<usize>,
     /// Columns of the longest id.
@@ -151,13 +189,15 @@ pub struct Queue {
 
 impl Queue {
     /// A queue as it is opened: it stands at the first reply that is not done.
-    pub fn new(parts: QueueParts, hand: &Hand) -> Queue {
+    pub fn new(parts: QueueParts, hand: &Hand, blind: bool) -> Queue {
         let QueueParts {
             run,
             briefs,
             broken,
             mut shelf,
             choice,
+            acts,
+            read_only,
         } = parts;
         let book = shelf.books.remove(hand).unwrap_or_default();
         let annotators = shelf.books.into_iter();
@@ -198,7 +238,9 @@ impl Queue {
             top: 0,
             open: None,
             reading: None,
-            pending: 0,
+            acts,
+            read_only,
+            blind,
             seen: HashSet::new(),
             widest_id: 0,
             done: 0,
@@ -220,11 +262,25 @@ impl Queue {
             item.cases = [case_of(&item.brief, self.book.get(&item.brief.reply_id))];
         }
         let chosen = self.current();
-        let passes = |(at, item): (usize, &Item)| self.facets.admit(&item.cases).then_some(at);
+        let facets = self.narrowing();
+        let passes = |(at, item): (usize, &Item)| facets.admit(&item.cases).then_some(at);
         self.shown = self.items.iter().enumerate().filter_map(passes).collect();
         let still = chosen.and_then(|at| self.shown.iter().position(|shown| *shown == at));
         self.selected = still.unwrap_or(0);
         self.count_done();
+    }
+
+    /// The facets that count: who is blind must not be told outcomes by what a list leaves out.
+    pub fn narrowing(&self) -> Facets {
+        match self.hides_outcomes() {
+            true => self.facets.without_outcomes(),
+            false => self.facets.clone(),
+        }
+    }
+
+    /// Whether outcomes of replies that are not done are hidden.
+    pub fn hides_outcomes(&self) -> bool {
+        self.blind && self.part == Part::Annotator
     }
 
     /// Counts once per change: a run may have more replies than a frame has time for.
@@ -303,8 +359,21 @@ impl Queue {
     /// Takes in an act of the person on this queue.
     pub fn apply(&mut self, event: &Event) -> Option<Moved> {
         let moved = self.book.apply(event);
+        self.acts += usize::from(moved.is_some());
         self.count_done();
         moved
+    }
+
+    /// What an act on a reply is made of, before it is applied.
+    pub fn base(&self, act: &Act) -> Base {
+        let before = match act {
+            Act::Change { reply, .. } => self.book.get(reply).cloned(),
+            Act::Undo | Act::Redo => None,
+        };
+        Base {
+            before: before.unwrap_or_default(),
+            acts: self.acts,
+        }
     }
 
     /// Whether gold answer and roles of an item are hidden.
@@ -324,6 +393,11 @@ impl Queue {
             change,
         })
     }
+}
+
+/// Whether two notes are the same person's on the same reply.
+fn same_place(a: &NoteDraft, b: &NoteDraft) -> bool {
+    (&a.annotator, &a.run, &a.part, &a.reply) == (&b.annotator, &b.run, &b.part, &b.reply)
 }
 
 /// What annotators who have finished said of a reply.
@@ -364,6 +438,14 @@ pub struct Annotate {
     pub problem: Option<String>,
     /// The note that is being written.
     pub note: Option<Input>,
+    /// The reply that it is written for.
+    pub note_of: Option<NoteDraft>,
+    /// Notes that were written and are not saved.
+    pub drafts: Vec<NoteDraft>,
+    /// Acts on their way to the disk, the oldest first.
+    pub sent: VecDeque<Sent>,
+    /// Why the last act was not saved, until one is.
+    pub not_saved: Option<String>,
     /// Rows scrolled: of what is read (question and documents, or all), of the reply.
     pub scroll: [usize; 2],
     /// Which of the two the keys scroll.
@@ -387,6 +469,10 @@ impl Default for Annotate {
             opening: None,
             problem: None,
             note: None,
+            note_of: None,
+            drafts: Vec::new(),
+            sent: VecDeque::new(),
+            not_saved: None,
             scroll: [0; 2],
             focus: 0,
             raw: false,
@@ -407,7 +493,82 @@ impl Annotate {
 
     /// Acts that are not on disk yet.
     pub fn pending(&self) -> usize {
-        self.queue.as_ref().map_or(0, |queue| queue.pending)
+        self.sent.len()
+    }
+
+    /// An empty note on the reply at hand.
+    pub fn blank_draft(&self) -> Option<NoteDraft> {
+        let queue = self.queue.as_ref()?;
+        let reply = queue.item()?.brief.reply_id.clone();
+        Some(self.draft_of(&queue.run, queue.part, reply))
+    }
+
+    /// An empty note on a reply.
+    pub fn draft_of(&self, run: &str, part: Part, reply: String) -> NoteDraft {
+        NoteDraft {
+            annotator: self.annotator.clone(),
+            run: run.to_owned(),
+            part: part.name().to_owned(),
+            reply,
+            text: String::new(),
+        }
+    }
+
+    /// Keeps a note that is not saved, in the place of an older one on the same reply; an empty one takes that away.
+    pub fn keep_draft(&mut self, draft: NoteDraft) {
+        self.drafts.retain(|one| !same_place(one, &draft));
+        if !draft.text.is_empty() {
+            self.drafts.push(draft);
+        }
+    }
+
+    /// The unsaved note on the reply at hand.
+    pub fn draft(&self) -> Option<&NoteDraft> {
+        let here = self.blank_draft()?;
+        self.drafts.iter().find(|one| same_place(one, &here))
+    }
+
+    /// The note on the reply at hand as it was last written, saved or not.
+    pub fn note_so_far(&self) -> String {
+        let said = || self.queue.as_ref().map(|queue| queue.said().note);
+        let draft = self.draft().map(|draft| draft.text.clone());
+        draft.or_else(said).unwrap_or_default()
+    }
+
+    /// Every note that would be lost now: those that were not saved, those on their way to the disk, and the one that is
+    /// being written. What goes beyond the room of a session is left out.
+    pub fn unsaved(&self) -> Vec<NoteDraft> {
+        let mut all = self.drafts.clone();
+        let mut put = |draft: NoteDraft| {
+            all.retain(|one| !same_place(one, &draft));
+            if !draft.text.is_empty() {
+                all.push(draft);
+            }
+        };
+        for sent in &self.sent {
+            if let Act::Change { reply, change, .. } = &sent.event.act
+                && let Change::Note(text) = change
+            {
+                let place = self.draft_of(&sent.run, sent.part, reply.clone());
+                put(NoteDraft {
+                    text: text.clone(),
+                    ..place
+                });
+            }
+        }
+        if let (Some(note), Some(of)) = (&self.note, &self.note_of) {
+            put(NoteDraft {
+                text: note.text().to_owned(),
+                ..of.clone()
+            });
+        }
+        let mut room = MOST_DRAFTED;
+        all.retain(|draft| {
+            let fits = draft.text.len() <= room;
+            room -= if fits { draft.text.len() } else { 0 };
+            fits
+        });
+        all
     }
 
     /// Whether gold answer and roles of the reply on screen are hidden.

@@ -138,6 +138,7 @@ pub fn place(app: &App) -> Session {
             .filter(|_| app.sweep.page == Page::Curves)
             .map(|curves| curves.run.clone()),
         compared,
+        drafts: app.annotate.unsaved(),
     }
 }
 

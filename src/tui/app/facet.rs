@@ -69,6 +69,11 @@ impl FacetKind {
         }
     }
 
+    /// Whether its values say what a reply came to, or whether documents were edited.
+    pub fn tells_outcomes(self) -> bool {
+        matches!(self, FacetKind::Outcome | FacetKind::Misinformation)
+    }
+
     /// Its name in stored choices.
     fn name(self) -> &'static str {
         match self {
@@ -228,6 +233,17 @@ impl Facets {
     /// Chooses nothing.
     pub fn clear(&mut self) {
         self.chosen.clear();
+    }
+
+    /// The same without what a reply came to.
+    pub fn without_outcomes(&self) -> Facets {
+        let chosen = self.chosen.iter();
+        let chosen = chosen.filter(|(kind, _)| !kind.tells_outcomes());
+        Facets {
+            chosen: chosen
+                .map(|(kind, values)| (*kind, values.clone()))
+                .collect(),
+        }
     }
 
     /// Whether a row with these cases passes.

@@ -31,6 +31,8 @@ pub struct Talk {
     pub waiting: Waiting,
     /// Why the step can't be shown as written.
     pub problem: Option<String>,
+    /// The rest of this step's reply is shown at once: somebody did not want to wait for it.
+    pub at_once: bool,
 }
 
 impl Talk {
@@ -42,6 +44,7 @@ impl Talk {
             speed: script.speed,
             waiting: Waiting::Since(Duration::ZERO),
             problem: None,
+            at_once: false,
             script,
         }
     }
@@ -84,6 +87,11 @@ impl Talk {
             }
             _ => None,
         }
+    }
+
+    /// Whether a reply of this step is being played, or is about to be.
+    pub fn is_playing(&self) -> bool {
+        matches!(self.waiting, Waiting::ToAsk | Waiting::Reply)
     }
 
     /// Twice as fast, or half as fast, within bounds.

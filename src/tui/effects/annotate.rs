@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use crate::data::annotations::{Annotations, beside};
+use crate::data::annotations::{Annotations, Shelf, beside};
 use crate::data::store::{Store, Which};
-use crate::domain::annotation::{Event, Hand, Part};
+use crate::domain::annotation::{Act, Event, Hand, Part};
 use crate::tui::Setup;
 use crate::tui::app::Ticket;
-use crate::tui::app::annotate::{QueueParts, RunRow};
+use crate::tui::app::annotate::{Base, Kept, QueueParts, RunRow};
 use crate::tui::app::browse::StoredCases;
 use crate::tui::effects::desk::{Task, in_words, open_once};
 use crate::tui::message::Message;
@@ -30,6 +30,7 @@ pub(super) enum QueueTask {
         run: String,
         hand: Hand,
         event: Event,
+        base: Box<Base>,
     },
     /// Remember what a queue is narrowed to.
     Keep {
@@ -73,6 +74,7 @@ impl Task for QueueTask {
                 run: String::new(),
                 hand: hand.clone(),
                 event: event.clone(),
+                base: Box::default(),
             },
             QueueTask::Keep { hand, .. } => QueueTask::Keep {
                 run: String::new(),
@@ -114,8 +116,19 @@ impl Task for QueueTask {
 #[derive(Default)]
 pub(super) struct Files {
     annotations: Option<Annotations>,
+    /// The annotations where they can't be written.
+    readable: Option<Annotations>,
     store: Option<Store>,
 }
+
+/// Annotations to be read: none where there is no file and none can be made.
+struct Readable<'a> {
+    annotations: Option<&'a Annotations>,
+    /// Why they can't be written, where that is so.
+    read_only: Option<String>,
+}
+
+const ELSEWHERE: &str = "the same person has labelled in another window meanwhile, so that another change than yours would be taken back; all of it is shown now: try again";
 
 const NO_STORE: &str = "replies are kept in memory only, so there is nothing to annotate";
 
@@ -136,11 +149,12 @@ impl Files {
                     Ok(found.map(Box::new))
                 }),
             },
-            QueueTask::Write { run, hand, event } => Message::Annotated(
-                self.annotations(path)
-                    .and_then(|annotations| in_words(annotations.add(&run, &hand, &event)))
-                    .map(drop),
-            ),
+            QueueTask::Write {
+                run,
+                hand,
+                event,
+                base,
+            } => Message::Annotated(self.write(path, &run, &hand, event, &base)),
             QueueTask::Keep { run, hand, choice } => {
                 let kept = self
                     .annotations(path)
@@ -164,37 +178,95 @@ impl Files {
         open_once(&mut self.annotations, || in_words(Annotations::open(&path)))
     }
 
+    fn readable(&mut self, store: Option<&Path>) -> Result<Readable<'_>, String> {
+        let problem = self.annotations(store).err();
+        let path = beside(store.ok_or(NO_STORE)?);
+        let annotations = match &problem {
+            None => self.annotations.as_ref(),
+            Some(_) if !path.exists() => None,
+            Some(problem) => {
+                let open = || Annotations::open_for_reading(&path).map_err(|_| problem.clone());
+                Some(open_once(&mut self.readable, open)?)
+            }
+        };
+        Ok(Readable {
+            annotations,
+            read_only: problem,
+        })
+    }
+
+    /// It is only read here, so that it may lie where nothing can be written.
     fn store(&mut self, path: Option<&Path>) -> Result<&Store, String> {
         let path = path.ok_or(NO_STORE)?;
-        open_once(&mut self.store, || in_words(Store::open(path)))
+        open_once(&mut self.store, || {
+            let opened = Store::open(path);
+            in_words(opened.or_else(|error| Store::open_for_reading(path).map_err(|_| error)))
+        })
+    }
+
+    /// Writes an act, joined with what the same person has done in another window.
+    fn write(
+        &mut self,
+        path: Option<&Path>,
+        run: &str,
+        hand: &Hand,
+        mut event: Event,
+        base: &Base,
+    ) -> Result<Kept, String> {
+        let annotations = self.annotations(path)?;
+        let alone = in_words(annotations.acts(run, hand))? <= base.acts;
+        if !alone {
+            let mut books = in_words(annotations.of_run(run))?.books;
+            let book = books.remove(hand).unwrap_or_default();
+            event.act = match event.act {
+                Act::Change {
+                    reply,
+                    question_id,
+                    change,
+                } => {
+                    let now = book.get(&reply).cloned().unwrap_or_default();
+                    Act::Change {
+                        change: change.onto(&base.before, &now),
+                        reply,
+                        question_id,
+                    }
+                }
+                Act::Undo | Act::Redo => return Err(ELSEWHERE.to_owned()),
+            };
+        }
+        in_words(annotations.add(run, hand, &event))?;
+        Ok(match alone {
+            true => Kept::AsGiven,
+            false => Kept::BesideAnother,
+        })
     }
 
     fn runs(&mut self, path: Option<&Path>, annotator: &str) -> Result<Vec<RunRow>, String> {
         let summaries = in_words(self.store(path)?.runs())?;
-        let annotations = self.annotations(path)?;
-        let annotated = in_words(annotations.runs())?;
+        let annotations = self.readable(path)?.annotations;
+        let annotated = match annotations {
+            Some(annotations) => in_words(annotations.runs())?,
+            None => Vec::new(),
+        };
         let hand = Hand {
             annotator: annotator.to_owned(),
             part: Part::Annotator,
         };
         let mut runs = Vec::new();
         for run in summaries.into_iter().filter(|run| run.replies > 0) {
-            let done = match annotated.contains(&run.name) {
-                // A history that can't be read is said when its queue is opened.
-                true => annotations.of_run(&run.name).map_or(0, |shelf| {
-                    let book = shelf.books.get(&hand);
-                    book.map_or(0, |book| {
-                        book.annotations().filter(|(_, one)| one.done).count()
-                    })
-                }),
-                false => 0,
-            };
+            let held = annotations.filter(|_| annotated.contains(&run.name));
+            // A history that can't be read is said when its queue is opened.
+            let shelf = held.and_then(|annotations| annotations.of_run(&run.name).ok());
+            let done = shelf.and_then(|shelf| {
+                let annotations = shelf.books.get(&hand)?.annotations();
+                Some(annotations.filter(|(_, one)| one.done).count())
+            });
             let about = format!("{} · {}", run.models.join(", "), run.scenarios.join(", "));
             runs.push(RunRow {
                 about: one_line(&about),
                 replies: run.replies,
                 questions: run.questions,
-                done,
+                done: done.unwrap_or(0),
                 name: run.name,
             });
         }
@@ -203,14 +275,27 @@ impl Files {
 
     fn queue(&mut self, path: Option<&Path>, run: &str, hand: &Hand) -> Result<QueueParts, String> {
         let (briefs, broken) = in_words(self.store(path)?.briefs(Which::Run(run), false))?;
-        let annotations = self.annotations(path)?;
-        let shelf = in_words(annotations.of_run(run))?;
+        let Readable {
+            annotations,
+            read_only,
+        } = self.readable(path)?;
+        // Counted first: what another window adds in between is found when something is written.
+        let (acts, shelf, choice) = match annotations {
+            Some(annotations) => (
+                in_words(annotations.acts(run, hand))?,
+                in_words(annotations.of_run(run))?,
+                in_words(annotations.queue(run, hand))?,
+            ),
+            None => (0, Shelf::default(), None),
+        };
         Ok(QueueParts {
             run: run.to_owned(),
             briefs,
             broken: broken + shelf.broken,
-            choice: in_words(annotations.queue(run, hand))?,
+            choice,
             shelf,
+            acts,
+            read_only,
         })
     }
 
@@ -223,12 +308,17 @@ impl Files {
     ) -> Result<StoredCases, String> {
         let which = Which::Dataset(fingerprint, run);
         let (briefs, _) = in_words(self.store(path)?.briefs(which, false))?;
-        let annotations = self.annotations(path)?;
         let hand = Hand {
             annotator,
             part: Part::Annotator,
         };
-        let mut cases = StoredCases::default();
+        let mut cases = StoredCases {
+            briefs,
+            ..StoredCases::default()
+        };
+        let Some(annotations) = self.readable(path)?.annotations else {
+            return Ok(cases);
+        };
         for name in in_words(annotations.runs())? {
             if run.is_none_or(|run| run == name)
                 && let Some(book) = in_words(annotations.of_run(&name))?.books.remove(&hand)
@@ -236,7 +326,95 @@ impl Files {
                 cases.books.insert(name, book);
             }
         }
-        cases.briefs = briefs;
         Ok(cases)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::domain::annotation::{Annotation, Change};
+
+    fn me() -> Hand {
+        Hand {
+            annotator: "me".into(),
+            part: Part::Annotator,
+        }
+    }
+
+    fn event(act: Act) -> Event {
+        Event {
+            at: String::new(),
+            taxonomy: "t".into(),
+            act,
+        }
+    }
+
+    fn labels(of: &[&str]) -> BTreeSet<String> {
+        of.iter().map(|id| (*id).to_owned()).collect()
+    }
+
+    fn give(of: &[&str]) -> Event {
+        event(Act::Change {
+            reply: "r".into(),
+            question_id: "q".into(),
+            change: Change::Labels(labels(of)),
+        })
+    }
+
+    /// Two windows of one person, each of which knows its own keys alone.
+    #[test]
+    fn two_windows_of_one_person_keep_the_labels_of_both() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("runs.sqlite");
+        let (mut one, mut other) = (Files::default(), Files::default());
+        let base = |before: &[&str], acts: usize| Base {
+            before: Annotation {
+                labels: labels(before),
+                ..Annotation::default()
+            },
+            acts,
+        };
+        let blank = base(&[], 0);
+        let write = |files: &mut Files, event: Event, base: &Base| {
+            files.write(Some(&store), "night", &me(), event, base)
+        };
+        assert_eq!(write(&mut one, give(&["a"]), &blank), Ok(Kept::AsGiven));
+        let alone = base(&["a"], 1);
+        assert_eq!(
+            write(&mut one, give(&["a", "c"]), &alone),
+            Ok(Kept::AsGiven)
+        );
+        assert_eq!(
+            write(&mut other, give(&["b"]), &blank),
+            Ok(Kept::BesideAnother)
+        );
+        let said = |files: &mut Files| {
+            let shelf = files.annotations(Some(&store)).unwrap().of_run("night");
+            shelf.unwrap().books[&me()].get("r").unwrap().labels.clone()
+        };
+        assert_eq!(said(&mut one), labels(&["a", "b", "c"]));
+        // What would be taken back is not what this window shows.
+        let refused = write(&mut one, event(Act::Undo), &base(&["a", "c"], 2));
+        assert!(refused.is_err_and(|why| why.contains("another window")));
+        assert_eq!(
+            write(&mut one, event(Act::Undo), &base(&["a", "b", "c"], 3)),
+            Ok(Kept::AsGiven)
+        );
+        assert_eq!(said(&mut other), labels(&["a", "c"]));
+    }
+
+    #[test]
+    fn where_no_file_can_be_made_there_is_nothing_to_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let blocked = folder.path().join("file");
+        std::fs::write(&blocked, "").unwrap();
+        let mut files = Files::default();
+        let store = blocked.join("runs.sqlite");
+        let found = files.readable(Some(&store)).unwrap();
+        assert!(found.annotations.is_none() && found.read_only.is_some());
     }
 }

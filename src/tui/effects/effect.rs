@@ -12,6 +12,7 @@ use crate::domain::prompt::Prompt;
 use crate::domain::question::Question;
 use crate::domain::review::Event as Decided;
 use crate::tui::app::Ticket;
+use crate::tui::app::annotate::Base;
 use crate::tui::app::build::BuildRequest;
 use crate::tui::app::compare::Contender;
 use crate::tui::app::plan::SweepRequest;
@@ -146,6 +147,8 @@ pub enum Effect {
         hand: Hand,
         /// What.
         event: Event,
+        /// What it was made of.
+        base: Box<Base>,
     },
     /// Remember what a queue is narrowed to.
     KeepQueue {

@@ -15,6 +15,8 @@ pub(super) enum StoreSlot {
     #[default]
     Closed,
     Open(Store),
+    /// It lies where nothing can be written.
+    Readable(Store),
     Broken,
 }
 
@@ -48,21 +50,36 @@ impl Job {
         self.model.try_lock().is_ok_and(|slot| slot.is_some())
     }
 
-    /// The store, opened at first use; said once where that fails.
+    /// The store to add replies to, opened at first use; said once where that fails.
     pub(super) fn store(&self) -> Option<Store> {
+        self.opened(false)
+    }
+
+    /// The store to read replies from, also one that lies where nothing can be written.
+    pub(super) fn stored_replies(&self) -> Option<Store> {
+        self.opened(true)
+    }
+
+    fn opened(&self, to_read: bool) -> Option<Store> {
         let path = self.setup.store.as_ref()?;
         let mut slot = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         if let StoreSlot::Closed = *slot {
-            *slot = match Store::open(path) {
-                Ok(store) => StoreSlot::Open(store),
-                Err(error) => {
-                    self.send(Message::StoreProblem(error.to_string()));
-                    StoreSlot::Broken
+            *slot = match (Store::open(path), path.exists()) {
+                (Ok(store), _) => StoreSlot::Open(store),
+                (Err(error), exists) => {
+                    let readable = exists.then(|| Store::open_for_reading(path).ok()).flatten();
+                    let shown = match &readable {
+                        Some(_) => "; those that are stored are shown, read-only",
+                        None => "",
+                    };
+                    self.send(Message::StoreProblem(format!("{error}{shown}")));
+                    readable.map_or(StoreSlot::Broken, StoreSlot::Readable)
                 }
             };
         }
         match &*slot {
             StoreSlot::Open(store) => Some(store.clone()),
+            StoreSlot::Readable(store) if to_read => Some(store.clone()),
             _ => None,
         }
     }

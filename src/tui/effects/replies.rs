@@ -65,7 +65,7 @@ impl Effects {
 
 impl Job {
     pub(super) fn outcomes(&self, dataset: &Dataset) {
-        let Some(store) = self.store() else {
+        let Some(store) = self.stored_replies() else {
             return;
         };
         let outcomes = dataset
@@ -80,7 +80,7 @@ impl Job {
     }
 
     pub(super) fn stored(&self, dataset: &Dataset, question_id: String) {
-        let Some(store) = self.store() else {
+        let Some(store) = self.stored_replies() else {
             return;
         };
         match store.newest_replies(&dataset.fingerprint, &question_id, STORED) {

@@ -4,8 +4,26 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::data::session::{self, Session};
+use crate::tui::Remembered;
 use crate::tui::effects::Job;
 use crate::tui::message::Message;
+
+/// Where one was the last time. Who starts afresh is nowhere, but what was written and is not saved is there still.
+pub(super) fn before(remembered: &Remembered) -> Result<Option<Session>, String> {
+    let before = session::read(&remembered.path);
+    match remembered.fresh {
+        false => before,
+        true => {
+            let before = before.unwrap_or_default();
+            let drafts = before.map(|before| before.drafts).unwrap_or_default();
+            Ok((!drafts.is_empty()).then(|| Session {
+                version: session::VERSION,
+                drafts,
+                ..Session::default()
+            }))
+        }
+    }
+}
 
 /// What is shared by the threads that write.
 #[derive(Debug, Default)]

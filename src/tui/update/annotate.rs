@@ -2,11 +2,12 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use crate::data::session::NoteDraft;
 use crate::data::store::ReplyRecord;
 use crate::domain::annotation::{Act, Change, Event, Part};
 use crate::domain::context::Condition;
 use crate::domain::text::{count, short};
-use crate::tui::app::annotate::OpenReply;
+use crate::tui::app::annotate::{Kept, OpenReply, Sent};
 use crate::tui::app::input::{Input, LONGEST};
 use crate::tui::app::{App, Screen, Ticket};
 use crate::tui::command::Command;
@@ -29,9 +30,12 @@ pub(super) fn open(app: &mut App) -> Vec<Effect> {
         queue.seen.insert(at);
     }
     annotate.scroll = [0; 2];
-    annotate.note = None;
     annotate.explained = None;
     app.screen = Screen::Annotate;
+    keep_typed(app);
+    let Some(queue) = &mut app.annotate.queue else {
+        return Vec::new();
+    };
     if queue.open.as_ref().is_some_and(|(open, _)| *open == at) {
         return Vec::new();
     }
@@ -39,6 +43,51 @@ pub(super) fn open(app: &mut App) -> Vec<Effect> {
     queue.reading = Some(ticket);
     let id = queue.items.get(at).map_or(0, |item| item.brief.id);
     vec![Effect::LoadReply { ticket, id }]
+}
+
+/// A note that is being written stays open on its own reply; on another, what is not saved of that one's note opens.
+fn keep_typed(app: &mut App) {
+    let here = app.annotate.blank_draft();
+    if app.annotate.note.is_some() && app.annotate.note_of == here {
+        return;
+    }
+    let annotate = &mut app.annotate;
+    if let (Some(note), Some(of)) = (annotate.note.take(), annotate.note_of.take()) {
+        annotate.keep_draft(NoteDraft {
+            text: note.text().to_owned(),
+            ..of
+        });
+    }
+    let said = annotate.queue.as_ref().map(|queue| queue.said().note);
+    let Some(draft) = annotate.draft().cloned() else {
+        return;
+    };
+    if said.as_ref() == Some(&draft.text) {
+        annotate.keep_draft(NoteDraft {
+            text: String::new(),
+            ..draft
+        });
+        return;
+    }
+    let text = match is_line(&draft.text) {
+        true => {
+            annotate.note = Some(Input::new(&draft.text));
+            annotate.note_of = here;
+            "this note is not saved yet: enter saves it, esc drops it".to_owned()
+        }
+        false => {
+            let key = app.keymap.key(Command::EditNote);
+            format!("a note on this reply is not saved yet: {key} opens it in your editor")
+        }
+    };
+    if app.notice.is_none() {
+        app.say(text);
+    }
+}
+
+/// Whether a line shows all of a note: it would lose what an editor has written over several.
+fn is_line(note: &str) -> bool {
+    !note.contains('\n') && note.len() <= LONGEST
 }
 
 pub(super) fn on_reply(
@@ -102,45 +151,98 @@ pub(super) fn perform(app: &mut App, act: Act) -> Vec<Effect> {
     let Some(queue) = &mut app.annotate.queue else {
         return Vec::new();
     };
+    let base = Box::new(queue.base(&event.act));
     if queue.apply(&event).is_none() {
         return Vec::new();
     }
-    queue.pending += 1;
     let (run, part) = (queue.run.clone(), queue.part);
+    app.annotate.sent.push_back(Sent {
+        run: run.clone(),
+        part,
+        event: event.clone(),
+    });
     app.stored_changed();
     vec![Effect::Annotate {
         run,
         hand: app.annotate.hand(part),
         event,
+        base,
     }]
 }
 
-/// An act is on disk, or is not: then the queue is read again, so that the screen shows what is.
-pub(super) fn on_written(app: &mut App, result: Result<(), String>) -> Vec<Effect> {
-    let Some(queue) = &mut app.annotate.queue else {
+/// An act is on disk, or is not.
+pub(super) fn on_written(app: &mut App, result: Result<Kept, String>) -> Vec<Effect> {
+    let sent = app.annotate.sent.pop_front();
+    match result {
+        Err(problem) => not_saved(app, sent, problem),
+        Ok(kept) => {
+            app.annotate.not_saved = None;
+            match kept {
+                Kept::AsGiven => Vec::new(),
+                Kept::BesideAnother => beside_another(app),
+            }
+        }
+    }
+}
+
+/// The queue is read again, so that the screen shows what is, at the reply whose act was not saved. A note stays open
+/// with what was written.
+fn not_saved(app: &mut App, sent: Option<Sent>, problem: String) -> Vec<Effect> {
+    app.complain(format!("That was NOT saved: {problem}"));
+    app.annotate.not_saved = Some(problem);
+    let change = sent.and_then(|sent| match sent.event.act {
+        Act::Change { reply, change, .. } => Some((sent.run, sent.part, reply, change)),
+        Act::Undo | Act::Redo => None,
+    });
+    if let Some((run, part, reply, Change::Note(text))) = &change {
+        let place = app.annotate.draft_of(run, *part, reply.clone());
+        app.annotate.keep_draft(NoteDraft {
+            text: text.clone(),
+            ..place
+        });
+    }
+    let Some(queue) = &app.annotate.queue else {
         return Vec::new();
     };
-    queue.pending = queue.pending.saturating_sub(1);
-    let Err(problem) = result else {
+    let (run, part) = (queue.run.clone(), queue.part);
+    let of_queue = |(of_run, of_part, reply, _): (String, Part, String, Change)| {
+        (of_run == run && of_part == part).then_some(reply)
+    };
+    let here = || queue.item().map(|item| item.brief.reply_id.clone());
+    // Of several that fail, the first says where one goes back to.
+    let before = match &app.annotate.opening {
+        Some((_, opening, at)) if *opening == run => at.clone(),
+        _ => None,
+    };
+    let at = before.or_else(|| change.and_then(of_queue)).or_else(here);
+    queue::begin(app, run, part, at)
+}
+
+/// The same person labels in another window too: what was said there is shown.
+fn beside_another(app: &mut App) -> Vec<Effect> {
+    let Some(queue) = &app.annotate.queue else {
         return Vec::new();
     };
     let (run, part) = (queue.run.clone(), queue.part);
     let here = queue.item().map(|item| item.brief.reply_id.clone());
-    app.complain(format!("That was NOT saved: {problem}"));
-    queue::begin(app, run, part, here)
+    let effects = queue::begin(app, run, part, here);
+    let name = app.annotate.annotator.clone();
+    app.say(format!(
+        "{name} labels in another window too: what was said there and here is kept, and shown now"
+    ));
+    effects
 }
 
 pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
     match command {
         Command::Done => return done(app),
         Command::LabelNote => {
-            let queue = app.annotate.queue.as_ref();
-            let note = queue.map(|queue| queue.said().note).unwrap_or_default();
-            // A line would lose what an editor has written over several.
-            if note.contains('\n') || note.len() > LONGEST {
+            let note = app.annotate.note_so_far();
+            if !is_line(&note) {
                 return outside::edit_note(app);
             }
             app.annotate.note = Some(Input::new(&note));
+            app.annotate.note_of = app.annotate.blank_draft();
         }
         Command::EditNote => return outside::edit_note(app),
         Command::Unsure => {
@@ -300,11 +402,14 @@ pub(super) fn toggle_blind(app: &mut App) {
     app.annotate.blind = !app.annotate.blind;
     let blind = app.annotate.blind;
     if app.screen == Screen::Annotate
+        && !blind
         && let Some(queue) = &mut app.annotate.queue
         && let Some(at) = queue.current()
-        && !blind
     {
+        // What the queue is narrowed to counts again once one is back in it: the reply on screen stays.
         queue.seen.insert(at);
+    } else {
+        queue::settle(app);
     }
     app.say(match blind {
         true => "blind: gold answers, roles and outcomes are hidden until a reply is done",
@@ -360,15 +465,23 @@ pub(super) fn on_typing(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     match key.code {
         KeyCode::Enter => {
             let text = note.text().trim().to_owned();
-            app.annotate.note = None;
+            end_note(app);
             return change(app, Change::Note(text));
         }
-        KeyCode::Esc => app.annotate.note = None,
+        KeyCode::Esc => end_note(app),
         _ => {
             note.key(key);
         }
     }
     Vec::new()
+}
+
+/// The note is handed over, or dropped.
+fn end_note(app: &mut App) {
+    app.annotate.note = None;
+    if let Some(of) = app.annotate.note_of.take() {
+        app.annotate.keep_draft(of);
+    }
 }
 
 fn scroll(app: &mut App, command: Command) {

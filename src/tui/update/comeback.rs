@@ -28,6 +28,7 @@ pub(super) fn settle(app: &mut App) -> Vec<Effect> {
     let Some(before) = app.comeback.before.take() else {
         return Vec::new();
     };
+    app.annotate.drafts.clone_from(&before.drafts);
     let fresh = place(app);
     let complaint = app.notice.take();
     annotator(app, &before);

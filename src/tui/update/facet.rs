@@ -47,7 +47,9 @@ fn values(app: &App) -> Vec<FacetValue> {
     match (app.screen, &app.annotate.queue) {
         (Screen::Queue, Some(queue)) => {
             let rows = queue.items.iter().map(|item| item.cases.as_slice());
-            queue.facets.values(rows)
+            let mut values = queue.narrowing().values(rows);
+            values.retain(|one| !(queue.hides_outcomes() && one.kind.tells_outcomes()));
+            values
         }
         (Screen::Queue, None) => Vec::new(),
         (Screen::Review, _) => app.review.queue.as_ref().map_or_else(Vec::new, |queue| {

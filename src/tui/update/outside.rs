@@ -1,5 +1,6 @@
 //! What comes back from a pager or an editor.
 
+use crate::data::session::NoteDraft;
 use crate::domain::annotation::{Act, Change, Part};
 use crate::tui::app::{App, Screen};
 use crate::tui::editor::{Outside, Program, Purpose};
@@ -44,7 +45,7 @@ pub(super) fn edit_note(app: &mut App) -> Vec<Effect> {
     };
     vec![Effect::OpenOutside(Box::new(Outside {
         program: Program::Editor,
-        text: queue.said().note,
+        text: app.annotate.note_so_far(),
         file: "note.txt",
         purpose: Purpose::Note {
             run: queue.run.clone(),
@@ -62,8 +63,13 @@ fn keep_note(app: &mut App, run: &str, part: Part, reply: &str, note: &str) -> V
         let mut items = queue.items.iter();
         items.find(|item| item.brief.reply_id == reply)
     });
+    let place = app.annotate.draft_of(run, part, reply.to_owned());
     let Some(item) = item else {
-        app.complain("The note was not kept: its queue is no longer open");
+        app.annotate.keep_draft(NoteDraft {
+            text: note.to_owned(),
+            ..place
+        });
+        app.complain("The note is not saved yet, since its queue is no longer open: it is there when you open its reply");
         return Vec::new();
     };
     let act = Act::Change {
@@ -71,6 +77,7 @@ fn keep_note(app: &mut App, run: &str, part: Part, reply: &str, note: &str) -> V
         question_id: item.brief.question_id.clone(),
         change: Change::Note(note.to_owned()),
     };
+    app.annotate.keep_draft(place);
     if app.screen == Screen::Annotate {
         app.say("the note is kept");
     }

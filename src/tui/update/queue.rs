@@ -83,7 +83,7 @@ pub(super) fn on_queue(
         }
     };
     let old = app.annotate.queue.take();
-    let mut queue = Queue::new(parts, &app.annotate.hand(part));
+    let mut queue = Queue::new(parts, &app.annotate.hand(part), app.annotate.blind);
     if part == Part::Adjudicator && queue.items.is_empty() {
         app.annotate.queue = old;
         let text = no_dispute(&queue);
@@ -92,7 +92,12 @@ pub(super) fn on_queue(
     }
     if let Some(old) = old.filter(|old| old.run == queue.run && old.part == queue.part) {
         queue.seen = old.seen;
-        queue.pending = old.pending;
+    }
+    // What was done while the queue was read is on its way to the disk.
+    for sent in &app.annotate.sent {
+        if sent.run == queue.run && sent.part == queue.part {
+            queue.apply(&sent.event);
+        }
     }
     let wanted = at.filter(|at| {
         if !queue.choose(at) {
@@ -170,6 +175,7 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
 /// Narrows the queue again after what was said of its replies has changed, and keeps the choice in sight.
 pub(super) fn settle(app: &mut App) {
     if let Some(queue) = &mut app.annotate.queue {
+        queue.blind = app.annotate.blind;
         queue.narrow();
     }
     keep_visible(app);

@@ -4,7 +4,7 @@ use crate::data::talk::{NO_PAPER, Show, Step};
 use crate::domain::report::Panel;
 use crate::domain::text::{count, short};
 use crate::tui::app::instance::Panel as Part;
-use crate::tui::app::talk::{Waiting, stepped};
+use crate::tui::app::talk::{Talk, Waiting, stepped};
 use crate::tui::app::{App, Screen};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
@@ -53,6 +53,11 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
     };
     let last = talk.script.steps.len().saturating_sub(1);
     match command {
+        // What is played is shown whole first: the next step may be about it.
+        Command::TalkNext if talk.is_playing() => {
+            talk.at_once = true;
+            vec![Effect::Pace(f64::INFINITY)]
+        }
         Command::TalkNext => {
             let to = if talk.at >= last { 0 } else { talk.at + 1 };
             enter(app, to)
@@ -70,9 +75,11 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         }
         Command::TalkFaster | Command::TalkSlower => {
             talk.faster(command == Command::TalkFaster);
+            talk.at_once = false;
             vec![Effect::Pace(talk.speed)]
         }
         Command::Back => {
+            talk.at_once = false;
             // A talk of curves alone has opened no question.
             app.screen = match app.instance {
                 Some(_) => Screen::Instance,
@@ -100,7 +107,7 @@ pub(super) fn tick(app: &mut App) -> Vec<Effect> {
         Waiting::ToAsk if !running => ask(app),
         Waiting::Reply if !running => {
             talk.waiting = Waiting::Since(app.now);
-            Vec::new()
+            at_its_pace(talk)
         }
         Waiting::Since(_) if talk.due(app.now) => match talk.following() {
             Some(next) => enter(app, next),
@@ -113,6 +120,14 @@ pub(super) fn tick(app: &mut App) -> Vec<Effect> {
     }
 }
 
+/// What is played next is played at the talk's speed again.
+fn at_its_pace(talk: &mut Talk) -> Vec<Effect> {
+    match std::mem::take(&mut talk.at_once) {
+        true => vec![Effect::Pace(talk.speed)],
+        false => Vec::new(),
+    }
+}
+
 /// Shows a step as it is written, whatever was on screen.
 fn enter(app: &mut App, at: usize) -> Vec<Effect> {
     let Some(step) = app
@@ -122,7 +137,7 @@ fn enter(app: &mut App, at: usize) -> Vec<Effect> {
     else {
         return Vec::new();
     };
-    let mut effects = Vec::new();
+    let mut effects = app.talk.as_mut().map_or_else(Vec::new, at_its_pace);
     if app.replies.running.is_some() {
         effects.extend(reply::stop(app));
     }

@@ -179,6 +179,9 @@ fn title(app: &App, area: Rect, buffer: &mut Buffer) {
     if annotate.blind && queue.part == Part::Annotator {
         left.push(span(theme, "  BLIND", Tone::Warning));
     }
+    if queue.read_only.is_some() {
+        left.push(span(theme, "  READ-ONLY", Tone::Warning));
+    }
     let right = vec![span(
         theme,
         format!("as {} ", annotate.annotator),
@@ -451,19 +454,21 @@ fn labels(app: &App, width: u16, definitions: bool) -> Flow {
     }
     flow.gap();
     note(app, &annotation, &mut flow);
-    state(app, queue, &annotation, &mut flow);
+    state(app, &annotation, &mut flow);
     let explained = app
         .annotate
         .explained
         .as_deref()
         .and_then(|id| taxonomy.label(id));
-    if let Some(label) = explained.filter(|_| !definitions) {
+    // While a note is written, it is the last, and so in sight on the smallest screen.
+    let writing = app.annotate.note.is_some();
+    if let Some(label) = explained.filter(|_| !definitions && !writing) {
         flow.gap();
         let text = format!("{}: {}", label.name, label.definition);
         flow.say(&app.wraps, &text, Tone::Faint);
     }
     for (name, said) in opinions {
-        if !said.note.is_empty() || said.unsure {
+        if !writing && (!said.note.is_empty() || said.unsure) {
             let unsure = if said.unsure { " (unsure)" } else { "" };
             let text = format!("{}{unsure}: {}", one_line(name), one_line(&said.note));
             flow.say(&app.wraps, &text, Tone::Text);
@@ -509,11 +514,11 @@ fn label_row(
 fn note(app: &App, annotation: &Annotation, flow: &mut Flow) {
     let theme = &app.theme;
     if let Some(input) = &app.annotate.note {
-        flow.line(Line::from(span(
-            theme,
-            "note (enter keeps it, esc does not):",
-            Tone::Key,
-        )));
+        let heading = match app.annotate.not_saved {
+            Some(_) => "note, not saved (enter tries again, esc drops it):",
+            None => "note (enter keeps it, esc does not):",
+        };
+        flow.say(&app.wraps, heading, Tone::Key);
         let (before, after) = input.halves();
         let pieces = [
             (before, Tone::Match),
@@ -540,7 +545,7 @@ fn note(app: &App, annotation: &Annotation, flow: &mut Flow) {
 }
 
 /// Sure or not, finished or not, on disk or not.
-fn state(app: &App, queue: &Queue, annotation: &Annotation, flow: &mut Flow) {
+fn state(app: &App, annotation: &Annotation, flow: &mut Flow) {
     let done = app.keymap.key(Command::Done);
     if annotation.unsure {
         flow.say(&app.wraps, "? you are unsure", Tone::Warning);
@@ -555,8 +560,16 @@ fn state(app: &App, queue: &Queue, annotation: &Annotation, flow: &mut Flow) {
         (false, false) => (format!("~ begun; {done} finishes it"), Tone::Warning),
     };
     flow.say(&app.wraps, &text, tone);
-    if queue.pending > 0 {
+    if app.annotate.pending() > 0 {
         flow.say(&app.wraps, "saving …", Tone::Warning);
+    }
+    if let Some(problem) = &app.annotate.not_saved {
+        flow.say(&app.wraps, &format!("NOT saved: {problem}"), Tone::Bad);
+    }
+    let queue = app.annotate.queue.as_ref();
+    if let Some(problem) = queue.and_then(|queue| queue.read_only.as_ref()) {
+        let text = format!("Labels can be read, not given: {problem}");
+        flow.say(&app.wraps, &text, Tone::Warning);
     }
 }
 

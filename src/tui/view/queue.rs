@@ -9,6 +9,7 @@ use crate::domain::annotation::Part;
 use crate::domain::text::count;
 use crate::tui::app::App;
 use crate::tui::app::annotate::Queue;
+use crate::tui::app::facet::Facets;
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::annotate::outcome;
@@ -45,8 +46,15 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
     if let Some(queue) = &app.annotate.queue
         && !queue.facets.is_empty()
     {
-        let words = words(app, queue);
-        left.push(span(theme, format!("  only: {words}"), Tone::Match));
+        let narrowing = queue.narrowing();
+        if !narrowing.is_empty() {
+            let words = words(app, &narrowing);
+            left.push(span(theme, format!("  only: {words}"), Tone::Match));
+        }
+        if narrowing != queue.facets {
+            let text = "  (outcomes narrow nothing while blind)";
+            left.push(span(theme, text, Tone::Warning));
+        }
     }
     frame(app, area, buffer, true, left, Vec::new());
     match &app.annotate.queue {
@@ -58,13 +66,9 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
 }
 
 /// What the queue is narrowed to, in words.
-fn words(app: &App, queue: &Queue) -> String {
+fn words(app: &App, facets: &Facets) -> String {
     let taxonomy = &app.annotate.taxonomy;
-    one_line(
-        &queue
-            .facets
-            .words(|label| taxonomy.name_of(label).to_owned()),
-    )
+    one_line(&facets.words(|label| taxonomy.name_of(label).to_owned()))
 }
 
 fn title(app: &App, area: Rect, buffer: &mut Buffer) {
@@ -89,6 +93,9 @@ fn title(app: &App, area: Rect, buffer: &mut Buffer) {
         left.push(span(theme, what, tone));
         if annotate.blind && queue.part == Part::Annotator {
             left.push(span(theme, "  BLIND", Tone::Warning));
+        }
+        if queue.read_only.is_some() {
+            left.push(span(theme, "  READ-ONLY", Tone::Warning));
         }
         if queue.broken > 0 {
             let text = format!("  {} can't be read", count(queue.broken, "record"));

@@ -269,7 +269,7 @@ fn invitation(app: &App, state: &InstanceState, flow: &mut Flow) {
     }
     if let Some(problem) = &app.store_problem {
         flow.gap();
-        let text = format!("Replies are kept in memory only: {problem}");
+        let text = format!("New replies are kept in memory only: {problem}");
         flow.say(&app.wraps, &text, Tone::Warning);
     }
 }

@@ -137,7 +137,8 @@ fn state(app: &App, talk: &Talk, width: usize) -> Vec<Span<'static>> {
 fn onward(app: &App, talk: &Talk) -> String {
     let next = app.keymap.key(Command::TalkNext);
     match (talk.waiting, talk.remaining(app.now)) {
-        (Waiting::Reply | Waiting::ToAsk, _) => String::new(),
+        (Waiting::Reply | Waiting::ToAsk, _) if talk.at_once => String::new(),
+        (Waiting::Reply | Waiting::ToAsk, _) => format!("{next}: all of it at once"),
         (_, Some(seconds)) => format!("next in {seconds:.0} s"),
         (_, None) if talk.at + 1 >= talk.script.steps.len() => {
             format!("the end; {next}: from the start")
