@@ -94,9 +94,10 @@ pub(super) fn on_queue(
         queue.seen = old.seen;
     }
     // What was done while the queue was read is on its way to the disk.
-    let sent = app.annotate.sent.iter();
-    for sent in sent.filter(|sent| sent.run == queue.run && sent.part == queue.part) {
-        queue.apply(&sent.event);
+    for sent in &app.annotate.sent {
+        if sent.run == queue.run && sent.part == queue.part {
+            queue.apply(&sent.event);
+        }
     }
     let wanted = at.filter(|at| {
         if !queue.choose(at) {
