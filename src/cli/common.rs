@@ -234,6 +234,9 @@ mod tests {
         let value = serde_json::json!({"a\u{9b}\u{1b}": ["\u{85}é\u{7f}"]});
         let text = escape_controls(value.to_string());
         assert!(!text.contains(char::is_control), "{text:?}");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
+            value
+        );
     }
 }

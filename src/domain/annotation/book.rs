@@ -248,7 +248,10 @@ mod tests {
         let onto = |change: Change, before: &Annotation, now: &Annotation| change.onto(before, now);
         let (blank, other) = (said(&[], ""), said(&["a"], "x"));
         assert_eq!(onto(labels(&["b"]), &blank, &other), labels(&["a", "b"]));
-        assert_eq!(onto(labels(&[]), &other, &said(&["a", "b"], "")), labels(&["b"]));
+        assert_eq!(
+            onto(labels(&[]), &other, &said(&["a", "b"], "")),
+            labels(&["b"])
+        );
         assert_eq!(onto(labels(&["a", "c"]), &other, &blank), labels(&["c"]));
         let note = |text: &str| Change::Note(text.to_owned());
         assert_eq!(onto(note("y"), &blank, &other), note("x\ny"));
