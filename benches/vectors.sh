@@ -4,6 +4,8 @@
 #
 # usage: benches/vectors.sh [ROWS] [DIM] [THREADS] [ROUNDS]      (100000 768 all 7)
 #   PYTHON  a Python with numpy, faiss-cpu, hnswlib and usearch; else one is made in target/vectors-peers
+#   EF      candidates of a search in all graphs (128)
+#   ONLY    flat: the exact scans alone; usearch: they and usearch's binding
 #   BENCH   the built bench; else `cargo bench --no-run --bench vectors` builds it
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

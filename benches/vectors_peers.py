@@ -27,6 +27,10 @@ K = 10
 QUERIES = 300
 CONNECTIVITY = 16
 EXPANSION = 128
+# Candidates while searching.
+CANDIDATES = int(os.environ.get("EF", EXPANSION))
+# "flat" for the exact scans alone, "usearch" for them and that peer.
+ONLY = os.environ.get("ONLY")
 
 
 def make(rows, dim, folder):
@@ -121,14 +125,14 @@ def flat(ours, vectors, queries, threads, rounds):
 
 
 def peers(vectors, threads):
-    """Name, building, searching; each with the same M and ef."""
+    """Name, building, searching; each with the same M and candidates."""
     rows, dim = vectors.shape
     labels = numpy.arange(rows, dtype=numpy.uint64)
 
     def build_usearch():
         index = usearch.index.Index(
             ndim=dim, metric="ip", dtype="f32", connectivity=CONNECTIVITY,
-            expansion_add=EXPANSION, expansion_search=EXPANSION,
+            expansion_add=EXPANSION, expansion_search=CANDIDATES,
         )
         index.add(labels, vectors, threads=threads)
         return index
@@ -136,14 +140,14 @@ def peers(vectors, threads):
     def build_hnswlib():
         index = hnswlib.Index(space="ip", dim=dim)
         index.init_index(max_elements=rows, ef_construction=EXPANSION, M=CONNECTIVITY)
-        index.set_ef(EXPANSION)
+        index.set_ef(CANDIDATES)
         index.add_items(vectors, labels, num_threads=threads)
         return index
 
     def build_faiss():
         index = faiss.IndexHNSWFlat(dim, CONNECTIVITY, faiss.METRIC_INNER_PRODUCT)
         index.hnsw.efConstruction = EXPANSION
-        index.hnsw.efSearch = EXPANSION
+        index.hnsw.efSearch = CANDIDATES
         index.add(vectors)
         return index
 
@@ -166,7 +170,7 @@ def peers(vectors, threads):
 
 def graphs(ours, vectors, queries, truth, threads, rounds):
     faiss.omp_set_num_threads(threads)
-    for number, (name, build, search) in enumerate(peers(vectors, threads)):
+    for number, (name, build, search) in enumerate(peers(vectors, threads)[: 1 if ONLY else None]):
         # Twice against the peer that the ratio is promised for, once each way round.
         built = []
         for turn in range(2 if number == 0 else 1):
@@ -181,19 +185,19 @@ def graphs(ours, vectors, queries, truth, threads, rounds):
             share = recall(search(index, queries, count), truth)
             mine, theirs = alternate(
                 rounds,
-                lambda: ours.timed("query", "f32", count, EXPANSION),
+                lambda: ours.timed("query", "f32", count, CANDIDATES),
                 lambda: seconds(lambda: search(index, queries, count))[0],
             )
-            own = ours.ask("query", "f32", count, EXPANSION)[1]
+            own = ours.ask("query", "f32", count, CANDIDATES)[1]
             show(
                 f"{len(queries)} queries, {count} threads : {name}", mine, theirs,
                 f"recall@10 {own:.3f} : {share:.3f}",
             )
         del index
-    for kind in ("f32", "f16", "i8"):
+    for kind in ("f32",) if ONLY else ("f32", "f16", "i8"):
         if kind != "f32":
             print(f"build {kind}: {ours.ask('build', kind, threads)[0]:.1f} s")
-        for expansion in (64, EXPANSION, 256):
+        for expansion in (64, 128, 256, 512):
             took, share = ours.ask("query", kind, 1, expansion)
             print(f"  {kind} ef {expansion:>3}: {took / len(queries) * 1e3:.3f} ms a query, recall@10 {share:.3f}")
         save, load, view, size = ours.ask("open", kind)
@@ -206,7 +210,7 @@ def main():
     ours = Ours(sys.argv[6:], paths)
     print(f"{rows} x {dim}, {threads} threads, medians of {rounds} alternating rounds; ours, theirs", flush=True)
     truth = flat(ours, vectors, queries, threads, rounds)
-    if os.environ.get("ONLY") != "flat":
+    if ONLY != "flat":
         graphs(ours, vectors, queries, truth, threads, rounds)
 
 

@@ -285,8 +285,6 @@ fn indexes(environment: &Environment) -> OpenIndexes {
 fn open_index(names: Vec<String>, environment: &Environment) -> OpenIndex {
     let environment = environment.clone();
     Arc::new(move || {
-        search::open_index(&names, None, None, None, &environment)
-            .map(|(index, _)| index)
-            .map_err(|failure| failure.to_string())
+        search::open_index_for_screen(&names, &environment).map_err(|failure| failure.to_string())
     })
 }

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
 
-/// The longest line that is read, in bytes; a longer one is skipped, so that memory stays bounded.
-const LONGEST_LINE: u64 = 64 << 20;
+/// The longest line that any reader of lines takes, in bytes; a longer one is skipped or ends the reading, so that memory
+/// stays bounded.
+pub const LONGEST_LINE: u64 = 64 << 20;
 
 /// Capacity of the buffers, in bytes.
 const BUFFER: usize = 1 << 16;
@@ -224,6 +225,21 @@ impl Lines {
             )),
         };
         Ok(Some((self.number, line)))
+    }
+}
+
+/// The text of a file that can only be read whole, up to the length of the longest line.
+///
+/// # Errors
+/// One that says what is wrong: it can't be read, is no UTF-8 (both of the kinds that [`why`] knows), or is longer.
+pub fn whole_text(reader: Box<dyn BufRead>) -> io::Result<String> {
+    let mut text = String::new();
+    reader.take(LONGEST_LINE + 1).read_to_string(&mut text)?;
+    match text.len() as u64 > LONGEST_LINE {
+        true => Err(io::Error::other(format!(
+            "it holds more than {LONGEST_LINE} bytes of text, which is the most that is read at once"
+        ))),
+        false => Ok(text),
     }
 }
 

@@ -152,7 +152,7 @@ pub fn note(line: &str) {
 }
 
 /// The exit status of a program that Ctrl-C ended, as shells give it.
-const ENDED_BY_SIGNAL: i32 = 130;
+pub(super) const ENDED_BY_SIGNAL: i32 = 130;
 
 /// A flag that Ctrl-C (and, on Unix, being told to end) sets, so that long work can stop cleanly. The second one ends
 /// the program at once: what it waits for may never come. There is one flag for all that asks.

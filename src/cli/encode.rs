@@ -198,6 +198,12 @@ fn encoded(
 /// Reads all records. Empty lines at the end are no records; elsewhere they are errors, since rows and
 /// lines must go together.
 fn read(path: &Path, kind: Kind) -> Result<Vec<Record>, Failure> {
+    if path.is_dir() {
+        return Err(Failure::Failed(format!(
+            "{} is a folder; name a file of lines {{\"text\"}} or {{\"title\",\"content\"}}",
+            path.display()
+        )));
+    }
     let file = source::refuse_special(path)
         .and_then(|()| std::fs::File::open(path))
         .map_err(|error| Failure::Failed(format!("{} can't be read: {error}", path.display())))?;

@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::cli::Failure;
 use crate::cli::common::{Environment, note, say_json, stop_on_signal, write_out};
 use crate::cli::encoder::Backend;
-use crate::cli::index;
 use crate::cli::progress::Line;
+use crate::cli::remote;
 use crate::cli::search::{self, RetrieverKind};
 use crate::data::beir::{self, TestSet};
 use crate::data::output;
@@ -19,6 +19,8 @@ use crate::domain::ranking::Measures;
 use crate::domain::text::{clean, count};
 use crate::engine::evaluate::{Evaluation, QueryOutcome, Reranking, evaluate};
 use crate::retrieval::corpus::{self, CorpusFile, Format, Record};
+use crate::retrieval::remote::Address;
+use crate::retrieval::remote::collection::MOST_HITS;
 use crate::retrieval::{CorpusDocument, EncoderSummary, Method, Search, rerank};
 
 /// Problems that are shown one by one.
@@ -31,7 +33,7 @@ DIR is a set in BEIR's layout: corpus.jsonl (or .gz) with {\"_id\",\"title\",\"t
 {\"_id\",\"text\"}, and qrels/test.tsv with query, document and grade.
 
 Measures are those of trec_eval: nDCG@10 with linear gain, recall@10 and @100, MRR@10, and MAP over
-the whole list of --depth documents; equal scores are ordered by id. Queries for which nothing was
+the whole list of --depth documents; equal scores are ordered by id, also where they meet the end of the list. Queries for which nothing was
 judged relevant are left out and counted; a query that finds nothing counts 0. The interval is a
 bootstrap by query. As in BEIR a document with the query's own id is left out, unless it was judged for
 that query, as in PubMedQA, whose questions were made from the documents. HNSW looks at more of its graph the deeper the list: with --depth 100 it works
@@ -45,9 +47,10 @@ pub struct Args {
     /// Folder of the test set
     #[arg(long, value_name = "DIR")]
     pub beir: PathBuf,
-    /// Index folder of this corpus that is searched instead of one made in memory; may be given several times
-    #[arg(long, value_name = "DIR")]
-    pub index: Vec<PathBuf>,
+    /// Index folder of this corpus that is searched instead of one made in memory, and may be given several times; or
+    /// a collection of it on a Milvus server: milvus://HOST:PORT/COLLECTION, ?ef=N at its end sets the candidates
+    #[arg(long, value_name = "DIR|URL")]
+    pub index: Vec<String>,
     /// How to search
     #[arg(long, value_enum)]
     pub retriever: RetrieverKind,
@@ -91,6 +94,9 @@ struct Output<'a> {
     ndcg_interval: Option<(f64, f64)>,
     /// Queries for which nothing was judged relevant.
     queries_without_relevant: usize,
+    /// Queries with more equal scores at the end of their list than are looked at: which are in it is the index's
+    /// order.
+    queries_cut_in_ties: usize,
     /// Lines that can't be used.
     problems: usize,
     retriever: Method,
@@ -152,6 +158,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     if let (Some(file), Some(other)) = (&args.per_query, &args.run_file) {
         output::keep(file, other).map_err(Failure::failed)?;
     }
+    refuse_for_remote(&args)?;
     let set = beir::open(&args.beir, &args.split).map_err(Failure::failed)?;
     let wanted = args.rerank.as_deref();
     let cross = search::cross_encoder(wanted, args.backend, environment)?;
@@ -186,6 +193,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         documents: info.documents,
         ndcg_interval: result.ndcg_interval,
         queries_without_relevant: result.without_relevant,
+        queries_cut_in_ties: result.queries.iter().filter(|one| one.cut_in_ties).count(),
         problems: problem_count,
         retriever: method,
         depth: args.depth,
@@ -199,9 +207,47 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         recall_at_10: info.recall_at_10,
         milliseconds: percentiles(&result),
     };
+    say_doubts(&result, &output);
     match args.json {
         true => say_json(&output),
         false => write_out(&text(&output)),
+    }
+}
+
+/// Refuses what no server answers, before anything is read.
+fn refuse_for_remote(args: &Args) -> Result<(), Failure> {
+    if !args.index.iter().any(|name| Address::is_remote(name)) {
+        return Ok(());
+    }
+    if args.retriever != RetrieverKind::Dense {
+        return Err(Failure::Usage(
+            "a collection on a server is searched by its vectors: use --retriever dense, or --index with a folder"
+                .to_owned(),
+        ));
+    }
+    // Two more are asked for, to see whether equal scores go on.
+    let most = MOST_HITS - 2;
+    match args.depth as usize > most {
+        true => Err(Failure::Usage(format!(
+            "a collection on a server gives lists of at most {most} documents: use a smaller --depth"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Says what makes the figures doubtful.
+fn say_doubts(result: &Evaluation, output: &Output<'_>) {
+    if output.queries_cut_in_ties > 0 {
+        note(&format!(
+            "{} found more equal scores at the end of the list than are looked at: which documents are in it depends on the order of the index",
+            count(output.queries_cut_in_ties, "query")
+        ));
+    }
+    let nothing = |one: &QueryOutcome| one.ranked.iter().all(|document| document.grade <= 0);
+    if result.queries.iter().all(nothing) {
+        note(
+            "no query found a document that was judged relevant; check that what is searched is the corpus of the judgements",
+        );
     }
 }
 
@@ -219,9 +265,17 @@ fn searched(
 ) -> Result<(Method, Arc<dyn Search>, Problems), Failure> {
     let named = args.encoder.as_deref();
     if !args.index.is_empty() {
+        for url in args.index.iter().filter(|name| Address::is_remote(name)) {
+            remote::warn(url);
+        }
         let method = Some(Method::from(args.retriever));
-        let opened = index::open(&args.index, method, named, args.backend, environment)?;
-        return Ok((opened.method, Arc::new(opened.set), Problems::default()));
+        let (opened, method) =
+            search::open_index(&args.index, method, named, args.backend, environment)?;
+        let info = opened.info();
+        if let (Some(_), Some(notice)) = (info.encoder, info.notice) {
+            note(&notice);
+        }
+        return Ok((method, opened, Problems::default()));
     }
     let (documents, problems) = corpus(&args.beir)?;
     let (method, folders) = search::plan(Some(args.retriever), named, environment)?;

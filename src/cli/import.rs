@@ -21,7 +21,8 @@ Kinds:
               (bioasq-00000-of-00001.parquet) are taken for them, since figures then stand beside the paper's
   reference   folder of MedRGB's reference code, and its *_predictions.json → dataset folder, run
               a list of {\"question_id\", \"p_sig\", \"response\", \"noise_doc_ids\"} in a file that begins with its
-              scenario, such as sufficiency_p60_predictions.json
+              scenario, such as sufficiency_n5_p60_predictions.json: scenario, n, p and model are taken from name and
+              records
   mirage      MIRAGE's benchmark.json[.gz] → dataset folders; with predictions → runs
               JSON lines {\"id\", \"response\"} in SET.MODEL.cot.jsonl, or folders SET/cot/MODEL/test_ID.json:
               set and model are taken from the path
@@ -78,7 +79,7 @@ pub struct Args {
     /// Dataset folder whose questions the replies answer
     #[arg(long, short = 'd', value_name = "FOLDER")]
     pub dataset: Option<PathBuf>,
-    /// Name of the run that replies are stored under; of several files of replies each becomes a run NAME-FILE
+    /// Name of the run that replies are stored under; of several files of replies each becomes a run NAME-FILE, but those of `reference` are the conditions of one
     #[arg(long, value_name = "NAME", value_parser = super::ask::run_name)]
     pub run: Option<String>,
     /// Name of the model, where the files do not say it or say it wrongly

@@ -14,13 +14,16 @@ use crate::cli::progress::Line;
 use crate::cli::search;
 use crate::data::dataset::Dataset;
 use crate::domain::text::{count, one_line};
+use crate::model::registry;
 use crate::retrieval::exact::Vectors;
 use crate::retrieval::index::IndexFolder;
 use crate::retrieval::remote::push::{Pushed, push};
 use crate::retrieval::remote::record::{IndexKind, Precision, Record};
 use crate::retrieval::remote::shape::{Facts, Row};
 use crate::retrieval::remote::{Address, Collection, Remote, TOKEN_VARIABLE, Token, missing};
-use crate::retrieval::{DAMAGED, EncoderSummary, NO_ENCODER, RetrievalError, Retriever, Search};
+use crate::retrieval::{
+    DAMAGED, EncoderFolders, EncoderSummary, NO_ENCODER, RetrievalError, Retriever, Search,
+};
 
 /// Arguments of `medrgb index push`.
 #[derive(Debug, clap::Args)]
@@ -71,7 +74,7 @@ pub struct PushArgs {
 pub enum IndexType {
     /// A graph in memory
     Hnsw,
-    /// A graph on disk (clusters only)
+    /// A graph on disk (Milvus servers only; milvus-lite is refused)
     Diskann,
     /// A scan of all vectors
     Flat,
@@ -139,10 +142,40 @@ pub fn open(
     environment: &Environment,
 ) -> Result<Arc<Remote>, Failure> {
     let address = Address::parse(url).map_err(Failure::usage)?;
-    let folders =
-        encoder::folders(encoder_flag, environment)?.ok_or_else(|| no_encoder("searched"))?;
+    let token = token();
+    let folders = match encoder_flag {
+        Some(_) => None,
+        None => named_by(&address, token.as_ref(), environment)?,
+    };
+    let folders = match folders {
+        Some(folders) => folders,
+        None => {
+            encoder::folders(encoder_flag, environment)?.ok_or_else(|| no_encoder("searched"))?
+        }
+    };
     let backend = encoder::backend(backend, environment)?;
-    Remote::open(&address, token().as_ref(), &folders, backend).map_err(Failure::failed)
+    Remote::open(&address, token.as_ref(), &folders, backend).map_err(Failure::failed)
+}
+
+/// The encoder whose name the collection records, where this machine has it by that name.
+fn named_by(
+    address: &Address,
+    token: Option<&Token>,
+    environment: &Environment,
+) -> Result<Option<EncoderFolders>, Failure> {
+    let collection = Collection::new(address, token).map_err(Failure::failed)?;
+    let record = collection.record().map_err(Failure::failed)?;
+    let record = record.ok_or_else(|| Failure::failed(missing(&collection)))?;
+    let found = registry::encoder_folders(&record.encoder, &environment.paths.cache);
+    // A name of the registry, not a folder that happens to lie here under that name.
+    Ok(found
+        .filter(|_| registry::is_encoder(&record.encoder))
+        .map(|found| EncoderFolders {
+            name: found.name,
+            query: found.query,
+            article: found.article,
+            stand_in: found.caution.is_some(),
+        }))
 }
 
 fn no_encoder(what: &str) -> Failure {
@@ -279,6 +312,7 @@ fn prepare(
             IndexType::Diskann => IndexKind::Diskann,
             IndexType::Flat => IndexKind::Flat,
         };
+        refuse_on_lite(args, collection)?;
         let record = Record::new(encoder, precision, index);
         collection
             .create(&record, args.shards)
@@ -300,6 +334,28 @@ fn prepare(
         collection.place()
     ));
     Ok(record)
+}
+
+/// Refuses what `milvus-lite` takes without doing it.
+fn refuse_on_lite(args: &PushArgs, collection: &Collection) -> Result<(), Failure> {
+    let asked = match args.index_type {
+        IndexType::Diskann => "--index-type diskann",
+        IndexType::Hnsw | IndexType::Flat if args.replicas > 1 => "--replicas",
+        IndexType::Hnsw | IndexType::Flat if args.shards.is_some_and(|shards| shards > 1) => {
+            "--shards"
+        }
+        IndexType::Hnsw | IndexType::Flat => return Ok(()),
+    };
+    // A server that does not say what it is is no milvus-lite.
+    let version = collection.server_version().unwrap_or_default();
+    match version.to_lowercase().contains("lite") {
+        true => Err(Failure::Failed(format!(
+            "{} is a milvus-lite ({}), which takes {asked} but does nothing of the kind; leave it out, or push to a Milvus server",
+            collection.address().server(),
+            one_line(&version)
+        ))),
+        false => Ok(()),
+    }
 }
 
 fn write(collection: &Collection, record: &Record, source: &Source) -> Result<Pushed, Failure> {

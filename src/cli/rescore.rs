@@ -14,7 +14,8 @@ use crate::data::store::Store;
 use crate::domain::score::Ratio;
 use crate::domain::text::{clean, one_line};
 use crate::engine::models::{judge_name, open_model, run_to_change, store_file};
-use crate::engine::rescore::{JudgeCounts, JudgeRequest, Rescored, judge_run, rescore};
+use crate::engine::rescore::{JudgeCounts, JudgeRequest, Judging, Rescored, judge_run, rescore};
+use crate::engine::sweep::{Limits, Pace};
 use crate::model::Sampling;
 use crate::model::select::sampling;
 
@@ -28,6 +29,7 @@ Examples:
       also has a judge model score the sub-answers 0, 0.5 or 1; goes on where it stopped
 
 All changes of a run happen at once or not at all. A skipped sub-answer is judged 0 without a call.
+Answers with the same question, gold and text are judged by one call.
 Judgements that fail or can't be read are counted and left out of the score. The judge's prompt is
 judge.j2 of your prompts folder, where there is one.")]
 pub struct Args {
@@ -46,6 +48,14 @@ pub struct Args {
     /// Most judgements at the same time
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64), requires = "judge")]
     pub concurrency: u16,
+
+    /// The most judgements started per minute, further attempts included; the config's for the judge if left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires = "judge")]
+    pub rpm: Option<u32>,
+
+    /// The most tokens of judgements started per minute; the config's for the judge if left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires = "judge")]
+    pub tpm: Option<u32>,
 
     /// Judge again what this judge has judged already
     #[arg(long, requires = "judge")]
@@ -101,13 +111,13 @@ fn trouble(judge: &str, done: &Rescored) -> Option<String> {
     ))
 }
 
-/// Asks the judge; gives the number of judgements made and the judge's name.
+/// Asks the judge; gives what it did and its name.
 fn judged(
     name: &str,
     args: &Args,
     store: &Store,
     environment: &Environment,
-) -> Result<(usize, String), Failure> {
+) -> Result<(Judging, String), Failure> {
     let request = judge_request(name, args, environment, store.clone())?;
     let model = request.model.identity().clone();
     if let Some(caution) = &model.caution {
@@ -160,6 +170,13 @@ fn judge_request(
     let base_url = args.base_url.as_deref();
     judge_name(name, base_url, config).map_err(Failure::failed)?;
     let model = open_model(name, base_url, config, &environment.paths).map_err(Failure::failed)?;
+    // A limit for the sweep before it holds for its judge too, but never more than the judge's own.
+    let own = config.models.get(name);
+    let lower = |flag: Option<u32>, own: Option<u32>| flag.into_iter().chain(own).min();
+    let pace = Pace::new(Limits {
+        requests_per_minute: lower(args.rpm, own.and_then(|model| model.rpm)),
+        tokens_per_minute: lower(args.tpm, own.and_then(|model| model.tpm)),
+    });
     Ok(JudgeRequest {
         store,
         run: args.run.clone(),
@@ -171,12 +188,13 @@ fn judge_request(
             ..sampling(name, config)
         },
         concurrency: usize::from(args.concurrency),
+        pace,
         again: args.judge_again,
     })
 }
 
-/// Gives the number of judgements made.
-fn ask_judge(request: JudgeRequest) -> Result<usize, Failure> {
+/// Gives what the judge did.
+fn ask_judge(request: JudgeRequest) -> Result<Judging, Failure> {
     let runtime = runtime()?;
     let cancel = CancellationToken::new();
     let line = Line::new();
@@ -193,7 +211,7 @@ fn ask_judge(request: JudgeRequest) -> Result<usize, Failure> {
         .map_err(Failure::failed)
 }
 
-fn as_json(run: &str, done: &Rescored, judgements: Option<usize>) -> serde_json::Value {
+fn as_json(run: &str, done: &Rescored, judgements: Option<Judging>) -> serde_json::Value {
     let rate = |ratio: Ratio| json!({"rate": ratio.value(), "num": ratio.num, "den": ratio.den});
     let judges: serde_json::Map<String, serde_json::Value> = done
         .judges
@@ -222,12 +240,13 @@ fn as_json(run: &str, done: &Rescored, judgements: Option<usize>) -> serde_json:
         "changed_outcome": done.changed_outcome,
         "changed_answer": done.changed_answer,
         "main_accuracy": {"before": rate(done.before), "after": rate(done.after)},
-        "judgements_made": judgements,
+        "judgements_made": judgements.map(|done| done.made),
+        "judgements_shared": judgements.map(|done| done.shared),
         "judges": judges,
     })
 }
 
-fn as_text(run: &str, done: &Rescored, judgements: Option<usize>) -> String {
+fn as_text(run: &str, done: &Rescored, judgements: Option<Judging>) -> String {
     let mut out = String::new();
     let mut row = |name: &str, text: String| {
         let _ = writeln!(out, "{name:<10}{text}");
@@ -261,8 +280,14 @@ fn as_text(run: &str, done: &Rescored, judgements: Option<usize>) -> String {
         row("", judge_line(counts));
         row("", judge_counts(counts));
     }
-    if let Some(made) = judgements {
-        row("", format!("{made} judgements were made now"));
+    if let Some(Judging { made, shared }) = judgements {
+        let alike = match shared {
+            0 => String::new(),
+            shared => format!(
+                ", {shared} of them without a call of their own: question, gold and answer were those of another"
+            ),
+        };
+        row("", format!("{made} judgements were made now{alike}"));
     }
     out
 }

@@ -11,12 +11,30 @@ use crate::data::export::Format;
 use crate::data::output;
 use crate::source::{self, Line, Lines};
 
+/// The forms that rows are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum RowFormat {
+    /// A JSON object a line
+    Jsonl,
+    /// A table with commas between the columns
+    Csv,
+}
+
+impl From<RowFormat> for Format {
+    fn from(format: RowFormat) -> Format {
+        match format {
+            RowFormat::Jsonl => Format::Jsonl,
+            RowFormat::Csv => Format::Csv,
+        }
+    }
+}
+
 /// The flags that say where rows go.
 #[derive(Debug, clap::Args)]
 pub struct RowsOut {
     /// jsonl or csv; without it as the ending of --out says, else jsonl
-    #[arg(long, short = 'f', value_name = "FORMAT", value_parser = row_format)]
-    pub format: Option<Format>,
+    #[arg(long, short = 'f', value_name = "FORMAT")]
+    pub format: Option<RowFormat>,
     /// The file; without it standard output
     #[arg(long, short = 'o', value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -28,30 +46,15 @@ pub struct RowsOut {
     pub json: bool,
 }
 
-/// Any form that there is, since [`RowsOut::format`] says why some are not for rows; a wrong name is told of those alone
-/// that are.
-fn row_format(text: &str) -> Result<Format, String> {
-    text.parse::<Format>()
-        .map_err(|_| "expected jsonl or csv".to_owned())
-}
-
 impl RowsOut {
-    /// The form of the rows; `noun` names them in the plural.
-    ///
-    /// # Errors
-    /// A form that rows are not written in.
-    pub fn format(&self, noun: &str) -> Result<Format, Failure> {
+    /// The form of the rows.
+    pub fn format(&self) -> Format {
         let ending = self.out.as_ref().and_then(|out| out.extension()?.to_str());
         let by_name = match ending.map(str::to_ascii_lowercase).as_deref() {
             Some("csv") => Format::Csv,
             _ => Format::Jsonl,
         };
-        match self.format.unwrap_or(by_name) {
-            format @ (Format::Jsonl | Format::Csv) => Ok(format),
-            other => Err(Failure::Usage(format!(
-                "{noun} are written as jsonl or csv, not {other}"
-            ))),
-        }
+        self.format.map_or(by_name, Format::from)
     }
 
     /// Refuses early what would be refused after the work.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ use crate::domain::plan::ConditionKey;
 use crate::domain::run;
 use crate::domain::text::{clean, count, one_line, short};
 use crate::engine::models::store_file;
-use crate::source;
+use crate::source::{self, Line, Lines};
 
 /// Problems of an imported file that are written out.
 const PROBLEMS_SHOWN: usize = 5;
@@ -557,37 +557,56 @@ fn read_records(path: &Path, run: Option<&str>) -> Result<Imported, Failure> {
         Failure::Failed(format!("{} can't be read: {error}", path.display()))
     };
     let mut imported = Imported::default();
-    let (mut reader, _) = source::open(path).map_err(failed)?;
-    let mut line = Vec::new();
-    let mut number = 0usize;
-    while reader.read_until(b'\n', &mut line).map_err(failed)? > 0 {
-        number += 1;
-        if number == 1 && line.trim_ascii() == b"{" {
-            // A reply that was saved beside the store: read on to the end.
-            while reader.read_until(b'\n', &mut line).map_err(failed)? > 0 {}
-        }
-        if !line.trim_ascii().is_empty() {
-            match read_exported(&line) {
-                Ok(mut exported) => {
-                    let record = &mut exported.record;
-                    if let Some(run) = run {
-                        run.clone_into(&mut record.run);
-                    }
-                    match run::fault(&record.run) {
-                        None => imported.records.push(exported),
-                        Some(fault) => imported.problems.push(format!(
-                            "{}, line {number}: \"{}\" can't be the name of a run: {fault} (--run NAME gives all records another)",
-                            path.display(),
-                            short(&record.run)
-                        )),
-                    }
-                }
-                Err(why) => imported
-                    .problems
-                    .push(format!("{}, line {number}: {why}", path.display())),
+    let (reader, _) = source::open(path).map_err(failed)?;
+    let mut lines = Lines::new(reader);
+    while let Some((number, line)) = lines.next_line().map_err(failed)? {
+        let read = match line {
+            Line::Bad(why) => Err(why),
+            // A reply that was saved beside the store: one object over all lines.
+            Line::Text("{") if number == 1 => {
+                let (reader, _) = source::open(path).map_err(failed)?;
+                let text = source::whole_text(reader).map_err(failed)?;
+                take_record(
+                    &mut imported,
+                    path,
+                    number,
+                    read_exported(text.as_bytes()),
+                    run,
+                );
+                return Ok(imported);
             }
-        }
-        line.clear();
+            Line::Text(text) => read_exported(text.as_bytes()),
+        };
+        take_record(&mut imported, path, number, read, run);
     }
     Ok(imported)
+}
+
+/// Takes a record that was read from a line, under another run's name where one is given.
+fn take_record(
+    imported: &mut Imported,
+    path: &Path,
+    number: usize,
+    read: Result<Exported, String>,
+    run: Option<&str>,
+) {
+    let read = read.and_then(|mut exported| {
+        let record = &mut exported.record;
+        if let Some(run) = run {
+            run.clone_into(&mut record.run);
+        }
+        match run::fault(&record.run) {
+            None => Ok(exported),
+            Some(fault) => Err(format!(
+                "\"{}\" can't be the name of a run: {fault} (--run NAME gives all records another)",
+                short(&record.run)
+            )),
+        }
+    });
+    match read {
+        Ok(exported) => imported.records.push(exported),
+        Err(why) => imported
+            .problems
+            .push(format!("{}, line {number}: {why}", path.display())),
+    }
 }

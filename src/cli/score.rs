@@ -86,6 +86,12 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
 /// As [`run`].
 pub fn evaluate(args: &Args) -> Result<Report, Failure> {
     let (file, set) = split_set(&args.questions);
+    if file.as_os_str().is_empty() {
+        return Err(Failure::Usage(format!(
+            "--questions {}: there is no file before the #; expected FILE or FILE#SET, such as benchmark.json#mmlu",
+            short(&args.questions)
+        )));
+    }
     let questions = read_questions(&file, set.as_deref()).map_err(failure)?;
     let by_id: std::collections::HashMap<&str, &Question> = questions
         .iter()

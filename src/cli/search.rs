@@ -210,6 +210,22 @@ pub fn open_index(
     }
 }
 
+/// Opens what `--index` of the explorer names: of index folders whose encoder can't be used BM25 alone is there, with
+/// the reason. Prints nothing.
+///
+/// # Errors
+/// As [`open_index`], but for what concerns the encoders of folders.
+pub fn open_index_for_screen(
+    names: &[String],
+    environment: &Environment,
+) -> Result<Arc<dyn Search>, Failure> {
+    if names.iter().any(|name| Address::is_remote(name)) {
+        return open_index(names, None, None, None, environment).map(|(index, _)| index);
+    }
+    let paths: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
+    Ok(Arc::new(index::open_for_screen(&paths, environment)?))
+}
+
 /// Asks and prints.
 fn answer(
     args: &Args,

@@ -74,10 +74,16 @@ struct Merged {
 /// them under one folder.
 ///
 /// # Errors
-/// When no home folder is known.
+/// When no home folder is known, or `MEDRGB_HOME` names something that is no folder.
 pub fn paths(env: &dyn Fn(&str) -> Option<String>) -> Result<Paths, Failure> {
     if let Some(home) = env("MEDRGB_HOME").filter(|home| !home.is_empty()) {
         let home = PathBuf::from(home);
+        if home.exists() && !home.is_dir() {
+            return Err(Failure::Usage(format!(
+                "MEDRGB_HOME is {}, which is no folder; set it to a folder, which is made where there is none",
+                home.display()
+            )));
+        }
         return Ok(Paths {
             config: home.join("config"),
             data: home.join("data"),
@@ -372,6 +378,17 @@ fn general(config: &Config) -> Option<(&'static str, String)> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
+
+    #[test]
+    fn a_home_that_is_no_folder_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let home = file.path().display().to_string();
+        let Err(Failure::Usage(why)) = paths(&|name| (name == "MEDRGB_HOME").then(|| home.clone()))
+        else {
+            panic!("a file is no home");
+        };
+        assert!(why.contains("no folder") && why.contains(&home), "{why}");
+    }
 
     fn folders(root: &Path) -> Paths {
         paths(&|name| (name == "MEDRGB_HOME").then(|| root.display().to_string())).unwrap()

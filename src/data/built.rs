@@ -54,6 +54,14 @@ fn error(path: &Path, what: &str, why: impl std::fmt::Display) -> BuiltError {
     BuiltError(format!("{} can't be {what}: {why}", path.display()))
 }
 
+/// An error of the file system without its number.
+fn plain(why: &std::io::Error) -> String {
+    match why.kind() {
+        ErrorKind::PermissionDenied => "you have no right to read there".to_owned(),
+        kind => kind.to_string(),
+    }
+}
+
 /// The folder of a build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuiltFolder {
@@ -67,7 +75,15 @@ impl BuiltFolder {
     /// Where something stands there that no build made, or the folder can't be made.
     pub fn open(path: &Path) -> Result<BuiltFolder, BuiltError> {
         let folder = BuiltFolder::look(path)?;
-        fs::create_dir_all(path).map_err(|why| error(path, "made", output::reason(&why)))?;
+        fs::create_dir_all(path).map_err(|why| {
+            // Such as under /proc: the folder above is there.
+            let above = path.parent().is_some_and(Path::is_dir);
+            let why = match above && why.kind() == ErrorKind::NotFound {
+                true => "no folder can be made there".to_owned(),
+                false => output::reason(&why),
+            };
+            error(path, "made", why)
+        })?;
         Ok(folder)
     }
 
@@ -83,7 +99,11 @@ impl BuiltFolder {
         let entries = match fs::read_dir(path) {
             Ok(mut entries) => entries.next().is_some(),
             Err(why) if why.kind() == ErrorKind::NotFound => false,
-            Err(why) => return Err(error(path, "used", why)),
+            Err(why) if why.kind() == ErrorKind::NotADirectory => {
+                let why = "a file stands there, not a folder; name a folder with --out";
+                return Err(error(path, "used", why));
+            }
+            Err(why) => return Err(error(path, "used", plain(&why))),
         };
         match entries && !begun {
             true => Err(BuiltError(format!(

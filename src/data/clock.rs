@@ -8,7 +8,16 @@ pub fn now() -> String {
         .to_string()
 }
 
-/// Whether a text is a time as [`now`] gives it (RFC 3339), to any precision and in any zone.
-pub fn is_time(text: &str) -> bool {
-    text.parse::<jiff::Timestamp>().is_ok()
+/// Refuses what is no time as [`now`] gives it; nothing at all is allowed.
+///
+/// # Errors
+/// Half a sentence, to follow the name of the field.
+pub fn check_time(text: &str) -> Result<(), String> {
+    match text.is_empty() || text.parse::<jiff::Timestamp>().is_ok() {
+        true => Ok(()),
+        false => Err(format!(
+            "is \"{}\"; a time such as 2026-11-30T10:00:00Z is expected",
+            crate::domain::text::short(text)
+        )),
+    }
 }

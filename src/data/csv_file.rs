@@ -4,8 +4,10 @@ use std::io::{self, BufRead, Write};
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
+use crate::source::LONGEST_LINE;
+
 /// The longest record, in bytes: a quote that is never closed would else swallow the file.
-const LONGEST_RECORD: usize = 64 << 20;
+const LONGEST_RECORD: usize = LONGEST_LINE as usize;
 
 /// The records of a file, the header among them.
 pub struct Records {

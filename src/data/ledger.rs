@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::data::locked::{LockFault, open_locked};
 use crate::domain::plain::json_reason;
+use crate::source::LONGEST_LINE;
 
 /// The file's name.
 pub const FILE_NAME: &str = "ledger.jsonl";
@@ -22,9 +23,6 @@ pub const SCHEMA: u64 = 1;
 
 /// What the first line says.
 const KIND: &str = "medrgb build";
-
-/// The longest line that is read, in bytes.
-const LONGEST_LINE: u64 = 64 << 20;
 
 /// What a line is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

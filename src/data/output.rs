@@ -43,7 +43,18 @@ pub fn write(
         Target::Stream => through(path, write),
         Target::File(file) => whole(&file, write),
     }
-    .map_err(|why| failed(path, &why))
+    .map_err(|why| {
+        // The system says of a folder that takes no files that nothing is there.
+        let there = why == FOLDER_MISSING && folder_of(path).is_dir();
+        failed(
+            path,
+            if there {
+                "no file can be made there"
+            } else {
+                &why
+            },
+        )
+    })
 }
 
 /// [`write()`] for a text.

@@ -1,12 +1,12 @@
 //! Saved replies to standard questions (JSONL `{"id", "response"}`) and the question lists they answer.
 
 use std::collections::HashMap;
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::data::dataset::questions::{named, scan};
+use crate::data::dataset::questions::{Seen, named};
 use crate::data::dataset::record::{Record, reason};
 use crate::domain::question::Question;
 use crate::domain::text::short;
@@ -62,25 +62,22 @@ fn unreadable(path: &Path, error: &std::io::Error) -> PredictionError {
 pub fn read_questions(path: &Path, set: Option<&str>) -> Result<Vec<Question>, PredictionError> {
     let folder_file = path.join("qa.jsonl");
     let path = if path.is_dir() { &folder_file } else { path };
-    let mut text = String::new();
-    open(path)?
-        .read_to_string(&mut text)
-        .map_err(|error| match error.kind() {
-            // What reading says of bytes that are no text.
-            std::io::ErrorKind::InvalidData => {
-                file_error(path, format!("is no readable UTF-8 text ({error})"))
-            }
-            _ => unreadable(path, &error),
-        })?;
-    let questions = if is_question_lines(&text) {
+    let questions = if is_question_lines(path)? {
         if let Some(set) = set {
             return Err(PredictionError::Usage(format!(
                 "{} is a list of questions without sets; leave out \"#{set}\"",
                 path.display()
             )));
         }
-        question_lines(path, &text)?
+        question_lines(path)?
     } else {
+        let text = source::whole_text(open(path)?).map_err(|error| match error.kind() {
+            // What reading says of bytes that are no text.
+            std::io::ErrorKind::InvalidData => {
+                file_error(path, format!("is no readable UTF-8 text ({error})"))
+            }
+            _ => unreadable(path, &error),
+        })?;
         benchmark_set(path, &text, set)?
     };
     if questions.is_empty() {
@@ -90,26 +87,36 @@ pub fn read_questions(path: &Path, set: Option<&str>) -> Result<Vec<Question>, P
 }
 
 /// Whether the first line is a question of its own.
-fn is_question_lines(text: &str) -> bool {
-    let first = text.lines().find(|line| !line.trim().is_empty());
-    first
-        .and_then(|line| serde_json::from_str::<Map<String, Value>>(line).ok())
-        .is_some_and(|map| map.contains_key("question_id") || map.contains_key("options"))
+fn is_question_lines(path: &Path) -> Result<bool, PredictionError> {
+    let mut lines = source::Lines::new(open(path)?);
+    let first = lines
+        .next_line()
+        .map_err(|error| unreadable(path, &error))?;
+    let Some((_, source::Line::Text(first))) = first else {
+        return Ok(false);
+    };
+    let fields = serde_json::from_str::<Map<String, Value>>(first).ok();
+    Ok(fields.is_some_and(|map| map.contains_key("question_id") || map.contains_key("options")))
 }
 
 /// Every line, as the dataset folder reads it; the first bad one is an error.
-fn question_lines(path: &Path, text: &str) -> Result<Vec<Question>, PredictionError> {
-    let mut questions = Vec::new();
-    let mut bad = None;
-    scan(text.as_bytes(), &mut |line, read| match read {
-        Ok(question) => questions.push(question),
-        Err(fault) => {
-            bad.get_or_insert(format!("{}, line {line}{}", path.display(), fault.why));
+fn question_lines(path: &Path) -> Result<Vec<Question>, PredictionError> {
+    let mut lines = source::Lines::new(open(path)?);
+    let (mut questions, mut seen) = (Vec::new(), Seen::default());
+    loop {
+        let next = lines
+            .next_line()
+            .map_err(|error| unreadable(path, &error))?;
+        match next {
+            None => return Ok(questions),
+            Some((line, source::Line::Bad(why))) => return Err(line_error(path, line, why)),
+            Some((line, source::Line::Text(text))) => {
+                let question = seen.read(line, text.as_bytes()).map_err(|fault| {
+                    PredictionError::File(format!("{}, line {line}{}", path.display(), fault.why))
+                })?;
+                questions.push(question);
+            }
         }
-    });
-    match bad {
-        Some(first) => Err(PredictionError::File(first)),
-        None => Ok(questions),
     }
 }
 

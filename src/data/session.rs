@@ -48,6 +48,8 @@ pub struct Session {
     pub blind: bool,
     /// Who annotates.
     pub annotator: Option<String>,
+    /// Where others were who labelled or reviewed here, by their names.
+    pub others: BTreeMap<String, PersonPlace>,
     /// The query of live search.
     pub query: String,
     /// The words looked for in texts.
@@ -96,6 +98,16 @@ pub struct OpenQuestion {
     pub zoom: bool,
     /// How adversarial documents were shown.
     pub diff: String,
+}
+
+/// Where another person was.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PersonPlace {
+    /// In a queue.
+    pub queue: Option<QueuePlace>,
+    /// In the review.
+    pub review: Option<ReviewPlace>,
 }
 
 /// A place in a queue.

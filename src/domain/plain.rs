@@ -17,7 +17,7 @@ pub fn expect_object(text: &str) -> Result<(), String> {
 }
 
 /// What parsers say and what is said instead; longer phrases stand before their parts.
-const WORDS: [(&str, &str); 34] = [
+const WORDS: [(&str, &str); 38] = [
     // Numbers of flags.
     (
         "invalid digit found in string",
@@ -98,6 +98,14 @@ const WORDS: [(&str, &str); 34] = [
     ("missing field ", "there is no field "),
     ("duplicate field ", "twice the field "),
     ("sequence", "a list"),
+    ("found map,", "found an object,"),
+    // Numbers beyond those of the format itself.
+    ("` as i128", "`"),
+    ("` as u128", "`"),
+    (
+        "u64 value was too large",
+        "the number is too large; 9223372036854775807 is the largest that the file can hold",
+    ),
     ("boolean `", "`"),
     ("floating point `", "the number `"),
     ("integer `", "the number `"),

@@ -193,6 +193,16 @@ pub fn hex(bytes: &[u8]) -> String {
     out
 }
 
+/// A number as a message quotes it: huge and tiny ones with an exponent, not with hundreds of digits.
+pub fn number(value: f64) -> String {
+    match value.abs() {
+        size if size.is_finite() && (size >= 1e15 || (size < 1e-6 && size > 0.0)) => {
+            format!("{value:e}")
+        }
+        _ => value.to_string(),
+    }
+}
+
 /// A number with its noun, which takes its plural except after 1: "1 record", "2 records", "2 replies".
 pub fn count(number: usize, noun: &str) -> String {
     let stem = noun
@@ -253,6 +263,22 @@ pub fn text_key(text: &str) -> u128 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn numbers_are_quoted_in_few_characters() {
+        for (value, said) in [
+            (60.0, "60"),
+            (100.5, "100.5"),
+            (1e308, "1e308"),
+            (-2.5e20, "-2.5e20"),
+            (1e-9, "1e-9"),
+            (0.0, "0"),
+            (f64::NAN, "NaN"),
+            (f64::INFINITY, "inf"),
+        ] {
+            assert_eq!(number(value), said);
+        }
+    }
 
     #[test]
     fn what_is_not_seen_is_escaped() {

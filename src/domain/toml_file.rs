@@ -200,7 +200,8 @@ fn kind_wanted(expected: &str) -> String {
         "u8" => "a whole number from 0 to 255".to_owned(),
         "u16" => "a whole number from 0 to 65535".to_owned(),
         "u32" => "a whole number from 0 to 4294967295".to_owned(),
-        "u64" | "usize" => "a whole number from 0 up".to_owned(),
+        // TOML itself ends there.
+        "u64" | "usize" => "a whole number from 0 to 9223372036854775807".to_owned(),
         "i32" | "i64" | "isize" => "a whole number".to_owned(),
         "f32" | "f64" => "a number".to_owned(),
         other if other == "a map" || other.starts_with("struct ") => "a table".to_owned(),
@@ -211,7 +212,11 @@ fn kind_wanted(expected: &str) -> String {
 fn kind_found(found: &str) -> String {
     let quoted = |start: &str| {
         let value = found.strip_prefix(start)?;
-        Some(value.trim_matches('`').to_owned())
+        // A number that only the widest type holds is said with that type behind it.
+        let value = value
+            .trim_end_matches(" as i128")
+            .trim_end_matches(" as u128");
+        Some(short(value.trim_matches('`')))
     };
     if let Some(text) = found.strip_prefix("string ") {
         return format!("the text \"{}\"", short(text.trim_matches('"')));
@@ -247,7 +252,11 @@ fn syntax(said: &str, text: &str, at: usize) -> String {
     } else {
         match SYNTAX.iter().find(|(start, _)| said.starts_with(start)) {
             Some((_, words)) => (*words).to_owned(),
-            None => plain(&said.replace('\n', "; ")),
+            None => plain(
+                &said
+                    .replace('\n', "; ")
+                    .replace("found map", "found a table"),
+            ),
         }
     };
     match name {
@@ -333,6 +342,10 @@ mod tests {
             (
                 "[inner.x]\nk = -1\n",
                 "f.toml, line 2: inner.x.k must be a whole number from 0 to 4294967295, but is -1",
+            ),
+            (
+                "[inner.x]\nk = 99999999999999999999999\n",
+                "f.toml, line 2: inner.x.k must be a whole number from 0 to 4294967295, but is 99999999999999999999999",
             ),
             (
                 "[inner.x]\nnames = \"a\"\n",

@@ -9,7 +9,10 @@ use crate::data::beir::{JudgedQuery, TestSet};
 use crate::domain::ranking::{Measures, trec_order};
 use crate::domain::stats::{Resampling, pooled};
 use crate::domain::text::count;
-use crate::retrieval::{Found, Method, RetrievalError, Search, rerank};
+use crate::retrieval::{FUSION_DEPTH, Found, Hit, Method, RetrievalError, Search, rerank};
+
+/// Documents that are retrieved at most where equal scores meet the end of a list; also what a remote index gives at most.
+const MOST_LISTED: usize = 16_384;
 
 /// What a retriever made of a test set.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +40,9 @@ pub struct QueryOutcome {
     pub ranked: Vec<RankedDocument>,
     /// Milliseconds that the search took, encoding included.
     pub took_ms: f64,
+    /// More documents have the score at the end of the list than were looked at, so that which of them are in it
+    /// depends on the order of the index.
+    pub cut_in_ties: bool,
 }
 
 /// A found document.
@@ -77,7 +83,6 @@ pub fn evaluate(
     refuse_another_corpus(searcher, set)?;
     let mut queries = Vec::with_capacity(set.queries.len());
     let mut without_relevant = 0;
-    let stopped = || RetrievalError("stopped; nothing was evaluated".into());
     for (done, query) in set.queries.iter().enumerate() {
         if progress(done).is_break() {
             return Err(stopped());
@@ -136,8 +141,7 @@ fn outcome(
     if relevant == 0 {
         return Ok(None);
     }
-    // One more, in case the query itself is found.
-    let mut found = searcher.search(&query.text, method, depth.saturating_add(1))?;
+    let (mut found, cut_in_ties) = listed(searcher, query, method, depth, go_on)?;
     let timing = found.timing_ms;
     let mut took_ms = timing.tokenize + timing.encode + timing.search;
     if let Some(reranking) = reranking {
@@ -146,8 +150,6 @@ fn outcome(
     let mut ranked: Vec<RankedDocument> = found
         .hits
         .into_iter()
-        .filter(|hit| hit.id != query.id || query.grades.contains_key(&hit.id))
-        .take(depth)
         .map(|hit| RankedDocument {
             grade: query.grades.get(&hit.id).copied().unwrap_or(0),
             id: hit.id,
@@ -163,7 +165,57 @@ fn outcome(
         relevant,
         ranked,
         took_ms,
+        cut_in_ties,
     }))
+}
+
+/// The first `depth` documents in trec_eval's order, without the query itself; and whether there are so many equal
+/// scores at the cut that those beyond [`MOST_LISTED`] were never seen.
+///
+/// A retriever cuts equal scores in the order of its index. trec_eval orders them by id, so that a list is retrieved
+/// to the end of the scores that meet the cut, ordered, and only then cut. Times are those of the first search.
+fn listed(
+    searcher: &dyn Search,
+    query: &JudgedQuery,
+    method: Method,
+    depth: usize,
+    go_on: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<(Found, bool), RetrievalError> {
+    let counts = |hit: &Hit| hit.id != query.id || query.grades.contains_key(&hit.id);
+    let most = match method {
+        // The lists that are fused grow with what is asked for, and with them the scores: only as far as they do not.
+        Method::Hybrid => FUSION_DEPTH,
+        Method::Bm25 | Method::Dense | Method::Exact => MOST_LISTED,
+    };
+    // One more, in case the query itself is found, and one that tells whether the scores at the cut go on.
+    let mut asked = depth.saturating_add(2);
+    let mut found = searcher.search(&query.text, method, asked)?;
+    let timing = found.timing_ms;
+    loop {
+        let full = found.hits.len() >= asked;
+        let at_cut = found.hits.iter().filter(|hit| counts(hit)).nth(depth - 1);
+        let last = found.hits.last();
+        let goes_on = full && at_cut.zip(last).is_some_and(|(a, b)| a.score == b.score);
+        if !goes_on || asked >= most {
+            trec_order(&mut found.hits, |hit| hit.score, |hit| &hit.id);
+            found.hits.retain(counts);
+            found.hits.truncate(depth);
+            for (rank, hit) in (1..).zip(&mut found.hits) {
+                hit.rank = rank;
+            }
+            found.timing_ms = timing;
+            return Ok((found, goes_on));
+        }
+        if go_on().is_break() {
+            return Err(stopped());
+        }
+        asked = asked.saturating_mul(4).min(most);
+        found = searcher.search(&query.text, method, asked)?;
+    }
+}
+
+fn stopped() -> RetrievalError {
+    RetrievalError("stopped; nothing was evaluated".into())
 }
 
 /// The first documents in the order of the cross-encoder, the others behind them with scores below theirs; and
@@ -252,6 +304,51 @@ mod tests {
         assert!((result.mean.ndcg_10 - 2.0 / 3.0).abs() < 1e-12);
         let (low, high) = result.ndcg_interval.unwrap();
         assert!(low <= result.mean.ndcg_10 && result.mean.ndcg_10 <= high);
+    }
+
+    #[test]
+    fn equal_scores_at_the_cut_are_cut_in_the_order_of_trec_eval() {
+        // Fifteen documents of one score, in an order that is not that of their ids, and three better ones.
+        let ids: Vec<String> = (0..15).map(|n| format!("t{:02}", n * 7 % 15)).collect();
+        let mut texts: Vec<(&str, &str)> = ids.iter().map(|id| (id.as_str(), "asthma")).collect();
+        texts.push(("b1", "asthma asthma"));
+        texts.push(("q", "asthma asthma"));
+        let retriever = bm25(&texts);
+        let grades = [("t14", 1), ("t13", 1), ("t05", 1), ("t00", 1)];
+        let set = set(vec![query("q", "asthma", &grades)]);
+        let mut go = |_| ControlFlow::Continue(());
+        let mut of = |depth| {
+            evaluate(&*retriever, &set, Method::Bm25, depth, None, &mut go)
+                .unwrap()
+                .queries
+                .remove(0)
+        };
+        let whole = of(1000);
+        let order: Vec<&str> = whole.ranked.iter().map(|one| one.id.as_str()).collect();
+        let mut expected: Vec<&str> = ids.iter().map(String::as_str).collect();
+        expected.sort_unstable_by(|a, b| b.cmp(a));
+        expected.insert(0, "b1");
+        assert_eq!(order, expected);
+        for depth in [1, 2, 3, 10, 11, 12, 15, 16] {
+            let cut = of(depth);
+            assert_eq!(cut.ranked, whole.ranked[..depth], "{depth}");
+            assert!(!cut.cut_in_ties);
+            if depth >= 10 {
+                assert_eq!(cut.measures.ndcg_10, whole.measures.ndcg_10);
+            }
+        }
+    }
+
+    #[test]
+    fn more_equal_scores_than_are_looked_at_are_said() {
+        let ids: Vec<String> = (0..MOST_LISTED + 10).map(|n| format!("t{n}")).collect();
+        let texts: Vec<(&str, &str)> = ids.iter().map(|id| (id.as_str(), "asthma")).collect();
+        let retriever = bm25(&texts);
+        let set = set(vec![query("q", "asthma", &[("t7", 1)])]);
+        let mut go = |_| ControlFlow::Continue(());
+        let result = evaluate(&*retriever, &set, Method::Bm25, 5, None, &mut go).unwrap();
+        assert!(result.queries[0].cut_in_ties);
+        assert_eq!(result.queries[0].ranked.len(), 5);
     }
 
     #[test]

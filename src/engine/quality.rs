@@ -12,6 +12,7 @@ use crate::domain::quality::{
 };
 use crate::domain::question::Question;
 use crate::domain::ranking::{auc, auc_of, recall};
+use crate::domain::stats::wilson;
 use crate::retrieval::{Method, RetrievalError, Search};
 
 /// Ranks that a search looks at; documents beyond them tie.
@@ -21,7 +22,7 @@ const OTHERS: usize = 200;
 /// How much better than guessing a rule may be before it is said.
 const MARGIN: f64 = 0.15;
 /// Fewer questions say nothing about a rule.
-const LEAST_QUESTIONS: usize = 20;
+pub const LEAST_QUESTIONS: usize = 20;
 /// From this share of pairs on that differ in the same way, length gives adversarial versions away.
 const ONE_SIDED: f64 = 0.8;
 /// From this chance on a retriever alone tells signal from noise.
@@ -231,6 +232,14 @@ pub fn retrieval(
 }
 
 /// What stands out.
+/// Whether a share is far from chance: from enough questions on by its size, among fewer where even the lower end of its
+/// interval lies above chance and its size does too.
+fn stands_out(share: f64, of: usize, chance: f64, from: f64) -> bool {
+    let hits = (share * of as f64).floor() as usize;
+    let sure = of >= LEAST_QUESTIONS || wilson(hits, of).0 > chance;
+    sure && share >= from
+}
+
 fn said(quality: &Quality) -> Vec<String> {
     let mut said = Vec::new();
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
@@ -254,8 +263,7 @@ fn said(quality: &Quality) -> Vec<String> {
         ),
     ] {
         if let (Some(right), Some(chance)) = (rule.right, rule.by_chance)
-            && rule.questions >= LEAST_QUESTIONS
-            && right >= chance + MARGIN
+            && stands_out(right, rule.questions, chance, chance + MARGIN)
         {
             said.push(format!(
                 "{words} is right in {} of {} questions, guessing gets {}",
@@ -269,9 +277,8 @@ fn said(quality: &Quality) -> Vec<String> {
         (quality.lengths.longer, "longer"),
         (quality.lengths.shorter, "shorter"),
     ] {
-        if let Some(share) =
-            share.filter(|share| *share >= ONE_SIDED && quality.lengths.pairs >= LEAST_QUESTIONS)
-        {
+        let pairs = quality.lengths.pairs;
+        if let Some(share) = share.filter(|share| stands_out(*share, pairs, 0.5, ONE_SIDED)) {
             said.push(format!(
                 "{} of the adversarial versions are {word} than their originals",
                 percent(share)

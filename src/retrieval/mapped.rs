@@ -13,7 +13,7 @@ use std::path::Path;
 use memmap2::Mmap;
 use tempfile::NamedTempFile;
 
-use crate::retrieval::RetrievalError;
+use crate::retrieval::{DAMAGED, RetrievalError};
 
 /// Why a file can't be read, in words.
 pub fn reason(error: &io::Error) -> String {
@@ -23,6 +23,7 @@ pub fn reason(error: &io::Error) -> String {
             "you have no right to read it; ask its owner to allow it (chmod -R a+rX on the folder)"
                 .to_owned()
         }
+        io::ErrorKind::IsADirectory => "it is a folder, and a file is expected".to_owned(),
         // Only unpacking ends too early.
         io::ErrorKind::UnexpectedEof => {
             "its end is missing, as of a download that was cut off; fetch it again".to_owned()
@@ -31,6 +32,31 @@ pub fn reason(error: &io::Error) -> String {
             format!("it is damaged ({error}); fetch it again")
         }
         _ => error.to_string(),
+    }
+}
+
+/// Why a file can't be written, in words, and what to do where that is known.
+pub fn write_reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "no room is left there; make some, and run the same command again, it goes on where it stopped".to_owned()
+        }
+        io::ErrorKind::PermissionDenied => "you have no right to write there".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "it is on a disk that can only be read".to_owned(),
+        io::ErrorKind::NotADirectory => "a part of its path is no folder".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// [`write_reason`] of what a library says in its own words: the system's error is found by its number.
+pub fn write_reason_in(said: &str) -> String {
+    let number = said
+        .split_once("(os error ")
+        .and_then(|(_, rest)| rest.split_once(')'))
+        .and_then(|(number, _)| number.parse().ok());
+    match number {
+        Some(number) => write_reason(&io::Error::from_raw_os_error(number)),
+        None => said.to_owned(),
     }
 }
 
@@ -54,6 +80,32 @@ impl Mapped {
             ))
         };
         let file = File::open(path).map_err(failed)?;
+        Mapped::of(path, &file)
+    }
+
+    /// Maps a file of an index, which must be there.
+    ///
+    /// # Errors
+    /// As [`Mapped::open`]; where it is not there, that the index is damaged.
+    pub fn open_own(path: &Path) -> Result<Mapped, RetrievalError> {
+        match File::open(path) {
+            Ok(file) => Mapped::of(path, &file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(RetrievalError(format!(
+                "{} is missing; {DAMAGED}",
+                path.display()
+            ))),
+            Err(_) => Mapped::open(path),
+        }
+    }
+
+    fn of(path: &Path, file: &File) -> Result<Mapped, RetrievalError> {
+        let failed = |error: std::io::Error| {
+            RetrievalError(format!(
+                "{} can't be read: {}",
+                path.display(),
+                reason(&error)
+            ))
+        };
         if !file.metadata().map_err(failed)?.is_file() {
             return Err(RetrievalError(format!(
                 "{} is no file; give the name of a file to read",
@@ -62,7 +114,7 @@ impl Mapped {
         }
         // SAFETY: the map is only read, and no reference into it outlives it. What cannot be ruled out, that
         // another program changes the file, is said above.
-        let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
+        let map = unsafe { Mmap::map(file) }.map_err(failed)?;
         Ok(Mapped { map })
     }
 
@@ -101,4 +153,20 @@ pub fn as_the_mask_says(folder: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_full_disk_is_known_in_the_words_of_libraries() {
+        let full = write_reason(&io::ErrorKind::StorageFull.into());
+        assert!(full.contains("no room is left"), "{full}");
+        let said = "Internal error: 'No space left on device (os error 28)'";
+        assert_eq!(write_reason_in(said), full);
+        assert_eq!(write_reason_in("something else"), "something else");
+        assert_eq!(write_reason_in("(os error x)"), "(os error x)");
+    }
 }

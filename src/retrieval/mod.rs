@@ -23,7 +23,7 @@ mod sealed;
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-pub use retriever::{NO_ENCODER, Progress, Retriever, recall_of};
+pub use retriever::{FUSION_DEPTH, NO_ENCODER, Progress, Retriever, recall_of};
 use serde::{Deserialize, Serialize};
 
 /// What is said of an index folder with a file that is not as it was written.

@@ -29,7 +29,7 @@ const GRAPH_MAGIC: &[u8; 8] = b"MEDRGBHN";
 /// Documents whose own vectors are the queries of the recall measurement.
 const RECALL_SAMPLE: usize = 100;
 /// Hits per list that a fusion looks at, at least.
-pub(super) const FUSION_DEPTH: usize = 100;
+pub const FUSION_DEPTH: usize = 100;
 
 /// Called with what has been done; `Break` cancels.
 pub type Progress<'a> = dyn FnMut(BuildProgress) -> ControlFlow<()> + 'a;

@@ -335,6 +335,8 @@ pub struct App {
     pub now: Duration,
     /// When the user was told what leaving takes; asked once more, the program ends.
     pub leaving: Option<Duration>,
+    /// Whether the program ends as soon as the sweep's calls under way have finished.
+    pub parting: bool,
     /// Keys and pasted texts that came before the dataset: handled once it is there.
     pub early: Vec<Message>,
     /// How fast recordings are played outside of a talk: 1 is real time.
@@ -366,6 +368,7 @@ impl App {
             compare: CompareState::default(),
             probe: ProbeState::default(),
             leaving: None,
+            parting: false,
             early: Vec::new(),
             speed: 1.0,
             annotate: Annotate::default(),

@@ -394,7 +394,7 @@ impl Loop {
             DatasetState::Failed(problem) => Err(TuiError::Dataset(one_line(problem))),
             _ => Ok(()),
         });
-        let sweeping = self.app.sweep.is_active();
+        let sweeping = self.app.sweep.is_active() || self.app.parting;
         let patience = match sweeping || self.app.build.is_active() {
             true => SWEEP_FAREWELL,
             false => FAREWELL,

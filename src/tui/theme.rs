@@ -156,7 +156,7 @@ pub fn names(folder: Option<&Path>) -> Vec<String> {
         .filter_map(|entry| {
             let path = entry.path();
             let stem = path.file_stem()?.to_str()?;
-            let fits = path.extension().is_some_and(|ext| ext == "toml");
+            let fits = path.extension().is_some_and(|ext| ext == "toml") && path.is_file();
             (fits && !names.iter().any(|name| name == stem)).then(|| stem.to_owned())
         })
         .collect();

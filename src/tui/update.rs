@@ -309,10 +309,7 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
 /// Runs a command on the current screen.
 pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
     match command {
-        Command::Quit | Command::Leave => {
-            leave(app, command == Command::Leave);
-            Vec::new()
-        }
+        Command::Quit | Command::Leave => leave(app, command == Command::Leave),
         Command::Suspend => vec![Effect::Suspend],
         Command::Redraw => vec![Effect::Redraw],
         Command::Help => {
@@ -367,9 +364,14 @@ pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
 /// Within this time the same key once more ends the program.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// Ends the program; where a sweep or a build runs, only once the user knows that it stops then. With `asks` one key
-/// too many on the way back does not end it: it takes two.
-fn leave(app: &mut App, asks: bool) {
+/// Ends the program; where a sweep or a build runs, only once the user knows that it stops then. A sweep finishes its
+/// calls under way first, and the key once more does not wait for them. With `asks` one key too many on the way back does
+/// not end the program: it takes two.
+fn leave(app: &mut App, asks: bool) -> Vec<Effect> {
+    if app.parting {
+        app.quit = true;
+        return Vec::new();
+    }
     let told = app.leaving.replace(app.now);
     if !app.sweep.is_active() && !app.build.is_active() {
         let again = told.is_some_and(|at| app.now.saturating_sub(at) <= AGAIN);
@@ -380,11 +382,15 @@ fn leave(app: &mut App, asks: bool) {
             let key = app.keymap.key(Command::Leave);
             app.say(format!("{key} again quits"));
         }
-        return;
+        return Vec::new();
     }
     if told.is_some() {
+        if app.sweep.is_active() {
+            app.parting = true;
+            return sweep::finish_calls(app);
+        }
         app.quit = true;
-        return;
+        return Vec::new();
     }
     let sweep = app
         .sweep
@@ -393,7 +399,7 @@ fn leave(app: &mut App, asks: bool) {
         .filter(|running| running.is_active());
     let sweep = sweep.map(|running| {
         format!(
-            "{}: leaving stops it; what has come is kept, and the run \"{}\" can go on later. ",
+            "{}: leaving stops it once the calls under way are finished; the run \"{}\" can go on later. ",
             running.brief(),
             running.request.run
         )
@@ -411,6 +417,7 @@ fn leave(app: &mut App, asks: bool) {
     });
     let texts: String = sweep.into_iter().chain(build).collect();
     app.complain(format!("{texts}The same key again leaves."));
+    Vec::new()
 }
 
 fn paste(app: &mut App, text: &str) -> Vec<Effect> {

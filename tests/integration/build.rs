@@ -103,7 +103,7 @@ impl Place {
     }
 
     /// A dataset of one question whose documents are named after what the model does with them.
-    fn scripted(&self, names: &[&str]) {
+    pub fn scripted(&self, names: &[&str]) {
         let line = json!({"question_id": "q", "question": "Which organ?", "options": {"A": "liver", "B": "heart"}, "answer": "A"});
         self.write("set/qa.jsonl", &format!("{line}\n"));
         let documents: Vec<Value> = names
@@ -248,7 +248,7 @@ fn a_build_that_is_killed_ten_times_ends_as_one_that_is_not() {
 }
 
 /// The reply of [`Place::scripted`]'s documents in the stage of sub-questions.
-fn scripted_sub(name: &str, again: bool) -> Script {
+pub fn scripted_sub(name: &str, again: bool) -> Script {
     let good = json!({"sentence": "s", "answer": format!("organ{}", name.trim_end_matches('2')),
         "question": format!("In which organ do mammals keep vitamin {name}?")});
     let with = |field: &str, value: &str| {

@@ -431,3 +431,55 @@ fn of_a_review_whose_item_is_gone_the_first_undecided_is_chosen() {
     let opening = other.app.review.opening.as_ref().unwrap();
     assert_eq!(opening.2, medrgb::tui::app::review::StandAt::First);
 }
+
+#[test]
+fn nobody_lands_in_the_decisions_of_somebody_else() {
+    use medrgb::domain::annotation::Part;
+    let (mut stage, _) = started(None);
+    stage.keys("j");
+    let mut place = kept(&mut stage).expect("something to remember");
+    place.screen = Screen::Review.name().to_owned();
+    place.annotator = Some("ben".into());
+    place.review = Some(session::ReviewPlace {
+        part: Part::Adjudicator.name().to_owned(),
+        item: Some("0123456789abcdef".into()),
+        diff: String::new(),
+    });
+    let named = |who: &str, before: Place| {
+        let mut stage = Stage::new((120, 40), ColorDepth::True);
+        stage.app.comeback.on = true;
+        stage.app.comeback.annotator_named = true;
+        stage.app.annotate.annotator = who.into();
+        stage.send(Message::Session(Ok(Some(Box::new(before)))));
+        stage.send(Message::Dataset(Ok(fixture())));
+        stage
+    };
+    let part = |stage: &Stage| stage.app.review.opening.as_ref().unwrap().1;
+    let mut ida = named("ida", place.clone());
+    assert_eq!(part(&ida), Part::Annotator);
+    // Ben's place outlives her visit.
+    let hers = kept(&mut ida).expect("she is somewhere else");
+    assert_eq!(hers.annotator.as_deref(), Some("ida"));
+    let ben = named("ben", hers);
+    assert_eq!(part(&ben), Part::Adjudicator);
+    let queue = session::QueuePlace {
+        run: "night".into(),
+        part: Part::Adjudicator.name().to_owned(),
+        reply: None,
+    };
+    place.screen = Screen::Queue.name().to_owned();
+    place.queue = Some(queue);
+    for (who, expected) in [("ben", Part::Adjudicator), ("ida", Part::Annotator)] {
+        let mut stage = Stage::new((120, 40), ColorDepth::True);
+        stage.app.comeback.on = true;
+        stage.app.comeback.annotator_named = true;
+        stage.app.annotate.annotator = who.into();
+        stage.send(Message::Session(Ok(Some(Box::new(place.clone())))));
+        let effects = stage.send(Message::Dataset(Ok(fixture())));
+        let opened = effects.iter().find_map(|effect| match effect {
+            Effect::OpenQueue { hand, .. } => Some(hand.part),
+            _ => None,
+        });
+        assert_eq!(opened, Some(expected), "{who}");
+    }
+}

@@ -9,25 +9,25 @@ use serde_json::{Value, json};
 
 use crate::tiny_bert::{self, Tiny};
 
-struct Home(tempfile::TempDir);
+pub struct Home(tempfile::TempDir);
 
 impl Home {
-    fn new() -> Home {
+    pub fn new() -> Home {
         Home(tempfile::tempdir().unwrap())
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
         path
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_medrgb"));
         command
             .current_dir(self.0.path())
@@ -36,19 +36,19 @@ impl Home {
         command
     }
 
-    fn run(&self, args: &[&str]) -> Output {
+    pub fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().unwrap()
     }
 
     /// The JSON object of a command that must succeed.
-    fn json(&self, args: &[&str]) -> Value {
+    pub fn json(&self, args: &[&str]) -> Value {
         let out = self.run(args);
         assert!(out.status.success(), "{args:?}: {out:?}");
         serde_json::from_slice(&out.stdout).unwrap()
     }
 
     /// What a command says that must fail with exit code 1.
-    fn failure(&self, args: &[&str]) -> String {
+    pub fn failure(&self, args: &[&str]) -> String {
         let out = self.run(args);
         assert_eq!(out.status.code(), Some(1), "{args:?}: {out:?}");
         assert!(out.stdout.is_empty(), "{out:?}");
@@ -56,7 +56,7 @@ impl Home {
     }
 
     /// A BEIR folder of `count` documents.
-    fn beir(&self, name: &str, count: usize) {
+    pub fn beir(&self, name: &str, count: usize) {
         let lines: Vec<String> = tiny_bert::texts(count)
             .iter()
             .enumerate()

@@ -364,7 +364,10 @@ fn the_program_pushes_tells_searches_and_drops() {
         ),
         1,
     );
-    assert!(said.contains("dense vectors only"), "{said}");
+    assert!(said.contains("searched by its vectors"), "{said}");
+
+    a_collection_is_measured_like_a_folder(home, &url, query, &local);
+    what_milvus_lite_does_not_do_is_refused(&server, home);
 
     let dropped = json_of(&medrgb(home, &["index", "drop", &url, "--json"]));
     assert_eq!(dropped["dropped"], true);
@@ -379,6 +382,70 @@ fn the_program_pushes_tells_searches_and_drops() {
 }
 
 /// Its vectors and texts go to the server without an encoder being asked anything; the hits are the same.
+/// `local` is what the exact scan found for the query: its first hit is what the judgements want.
+fn a_collection_is_measured_like_a_folder(
+    home: &std::path::Path,
+    url: &str,
+    query: &str,
+    local: &Value,
+) {
+    let write = |name: &str, text: String| {
+        let path = home.join("judged").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let first = local["hits"][0]["id"].as_str().unwrap();
+    write(
+        "queries.jsonl",
+        serde_json::json!({"_id": "q", "text": query}).to_string(),
+    );
+    write(
+        "qrels/test.tsv",
+        format!("query-id\tcorpus-id\tscore\nq\t{first}\t1\n"),
+    );
+    let judged = home.join("judged");
+    let judged = judged.to_str().unwrap();
+    let measure = |more: &[&str]| {
+        let mut arguments = vec!["eval-retrieval", "--beir", judged, "--index", url];
+        arguments.extend(more);
+        medrgb(home, &arguments)
+    };
+    let figures = json_of(&measure(&["--retriever", "dense", "--json"]));
+    assert_eq!(
+        (&figures["ndcg@10"], &figures["queries"]),
+        (&1.0.into(), &1.into())
+    );
+    assert_eq!(figures["encoder"]["name"], "tiny");
+    let said = refusal(&measure(&["--retriever", "bm25"]), 2);
+    assert!(said.contains("use --retriever dense"), "{said}");
+    let said = refusal(&measure(&["--retriever", "dense", "--depth", "16384"]), 2);
+    assert!(said.contains("smaller --depth"), "{said}");
+    write(
+        "qrels/test.tsv",
+        "query-id\tcorpus-id\tscore\nq\telsewhere\t1\n".to_owned(),
+    );
+    let nothing = measure(&["--retriever", "dense"]);
+    assert!(nothing.status.success());
+    let said = String::from_utf8_lossy(&nothing.stderr);
+    assert!(said.contains("check that what is searched"), "{said}");
+}
+
+fn what_milvus_lite_does_not_do_is_refused(server: &Server, home: &std::path::Path) {
+    let url = server.url("on_disk");
+    for (flags, named) in [
+        (&["--index-type", "diskann"][..], "--index-type diskann"),
+        (&["--replicas", "2"], "--replicas"),
+    ] {
+        let mut arguments = vec!["index", "push", "--to", &url];
+        arguments.extend(flags);
+        let said = refusal(&medrgb(home, &arguments), 1);
+        assert!(said.contains("is a milvus-lite"), "{said}");
+        assert!(said.contains(named), "{said}");
+    }
+    let said = refusal(&medrgb(home, &["index", "info", &url]), 1);
+    assert!(said.contains("does not exist"), "{said}");
+}
+
 fn an_index_folder_is_pushed_as_it_is(
     server: &Server,
     home: &std::path::Path,
@@ -524,7 +591,7 @@ fn a_server_killed_while_searching_is_said_and_found_again() {
         expected
     );
     let said = answer.lists[1].1.as_ref().unwrap_err();
-    assert!(said.contains("dense vectors only"), "{said}");
+    assert!(said.contains("searched by its vectors"), "{said}");
 
     // Searches run one after another while the server dies.
     let searching = std::thread::spawn({

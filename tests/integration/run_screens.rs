@@ -645,6 +645,12 @@ fn the_run_is_named_after_dataset_and_model_until_the_user_names_it() {
     assert_eq!(stage.app.sweep.form.run.text(), "demo-served2");
 }
 
+/// Whether a sweep is stopped: at once, or when the calls under way have finished.
+fn stops(effects: &[Effect], wanted: bool) -> bool {
+    let is = |effect: &Effect| matches!(effect, Effect::StopSweep { now, .. } if *now == wanted);
+    effects.iter().any(is)
+}
+
 #[test]
 fn a_sweep_is_paused_resumed_and_stopped() {
     let mut stage = Stage::open((80, 24), ColorDepth::True);
@@ -654,11 +660,6 @@ fn a_sweep_is_paused_resumed_and_stopped() {
         screen.contains("9 of 12, 4 of them before") && screen.contains("1 rate limited"),
         "{screen}"
     );
-    let stops = |effects: &[Effect], wanted: bool| {
-        let is =
-            |effect: &Effect| matches!(effect, Effect::StopSweep { now, .. } if *now == wanted);
-        effects.iter().any(is)
-    };
     assert!(stops(&stage.keys("p"), false));
     finish(&mut stage, ticket, None);
     assert!(stage.screen().contains("Paused. p goes on"));
@@ -702,9 +703,21 @@ fn the_explorer_stays_usable_and_leaving_asks_once() {
     // Any other key takes it back.
     stage.keys("j ctrl-c");
     assert!(!stage.app.quit);
-    stage.keys("ctrl-c");
+    assert!(stops(&stage.keys("ctrl-c"), false));
+    assert!(!stage.app.quit, "the calls under way finish first");
+    let screen = stage.screen();
+    assert!(
+        screen.contains("Leaving when the calls under way have finished"),
+        "{screen}"
+    );
+    // Looking around meanwhile takes nothing back, and the key once more does not wait.
+    stage.keys("j ctrl-c");
     assert!(stage.app.quit);
     stage.app.quit = false;
+    finish(&mut stage, ticket, None);
+    assert!(stage.app.quit, "what was waited for has come");
+    (stage.app.quit, stage.app.parting) = (false, false);
+    let ticket = asking(&mut stage);
     finish(&mut stage, ticket, None);
     assert!(stage.screen().contains("W shows it"));
     stage.keys("ctrl-c");

@@ -80,6 +80,11 @@ pub(crate) fn longest_first(tokens: &[TokenIds]) -> Vec<usize> {
     order
 }
 
+/// Whether the entry at `at` is marked; none is where there are no marks.
+pub(crate) fn is_known(known: &[bool], at: usize) -> bool {
+    known.get(at).copied().unwrap_or(false)
+}
+
 /// The longest run of `order` from `start` on that fits into `budget` rows, where each sequence
 /// takes as many rows as `width` gives for the first (longest) one; at least one sequence.
 #[cfg(any(feature = "wgpu", feature = "cuda", test))]

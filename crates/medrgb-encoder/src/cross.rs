@@ -113,7 +113,7 @@ impl CrossEncoder {
             })
             .collect();
         let mut scores = vec![0f32; pairs.len()];
-        let timing = self.pipeline.rows(&inputs, progress, &mut |at, row| {
+        let timing = self.pipeline.rows(&inputs, &[], progress, &mut |at, row| {
             scores[at] = self.head.logit(row);
         })?;
         Ok((scores, timing))

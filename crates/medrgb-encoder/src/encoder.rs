@@ -218,14 +218,34 @@ impl Encoder {
     ) -> Result<(Embeddings, Timing), EncoderError> {
         let dim = self.info.dim;
         let mut data = vec![0f32; inputs.len() * dim];
-        let timing = self.pipeline.rows(inputs, progress, &mut |at, row| {
-            let out = &mut data[at * dim..(at + 1) * dim];
-            out.copy_from_slice(row);
-            if self.info.normalized {
-                normalize(out);
-            }
+        let timing = self.encode_rest(inputs, &[], progress, &mut |at, row| {
+            data[at * dim..(at + 1) * dim].copy_from_slice(row);
         })?;
         Ok((Embeddings { dim, data }, timing))
+    }
+
+    /// The vectors of those `inputs` that `known` does not mark, handed to `take` with the index of their input as
+    /// soon as they are there; what came before a stop is whole. On the processor they have the bits that
+    /// [`Encoder::encode`] gives for all `inputs`, whatever is marked. `take` may also get a marked one again.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`].
+    pub fn encode_rest(
+        &self,
+        inputs: &[Input<'_>],
+        known: &[bool],
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        take: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<Timing, EncoderError> {
+        let mut vector = Vec::with_capacity(self.info.dim);
+        self.pipeline.rows(inputs, known, progress, &mut |at, row| {
+            vector.clear();
+            vector.extend_from_slice(row);
+            if self.info.normalized {
+                normalize(&mut vector);
+            }
+            take(at, &vector);
+        })
     }
 }
 

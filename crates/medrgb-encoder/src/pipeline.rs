@@ -9,6 +9,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use crate::backend::BackendInfo;
+use crate::batch::is_known;
 use crate::config::Config;
 use crate::encoder::{Input, OpenOptions, Progress, Timing};
 use crate::error::EncoderError;
@@ -80,16 +81,19 @@ impl Pipeline {
         self.runner.backend()
     }
 
-    /// The model's row for each of `inputs`, in any order.
+    /// The model's row for each of `inputs`, in any order, but for those that `known` marks; an empty one marks none.
+    /// A batch that is computed for some of its rows gives all of them.
     pub(crate) fn rows(
         &self,
         inputs: &[Input<'_>],
+        known: &[bool],
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
         take: Take<'_>,
     ) -> Result<Timing, EncoderError> {
         let mut run = Run {
             pipeline: self,
-            done: 0,
+            known,
+            done: known.iter().filter(|known| **known).count(),
             total: inputs.len(),
             timing: Timing::default(),
             progress,
@@ -117,6 +121,8 @@ type Window = (Vec<usize>, Vec<TokenIds>);
 /// One call's work.
 struct Run<'a> {
     pipeline: &'a Pipeline,
+    /// Inputs whose rows are there already.
+    known: &'a [bool],
     done: usize,
     total: usize,
     timing: Timing,
@@ -177,22 +183,26 @@ impl Run<'_> {
         let began = Instant::now();
         let dim = self.pipeline.dim;
         let Self {
+            known,
             done,
             total,
             progress,
             take,
             ..
         } = self;
-        self.pipeline.runner.run(tokens, &mut |places, rows| {
-            for (place, row) in places.iter().zip(rows.chunks_exact(dim)) {
-                take(which[*place], row);
-                *done += 1;
-            }
-            progress(Progress {
-                done: *done,
-                total: *total,
-            })
-        })?;
+        let here: Vec<bool> = which.iter().map(|at| is_known(known, *at)).collect();
+        self.pipeline
+            .runner
+            .run(tokens, &here, &mut |places, rows| {
+                for (place, row) in places.iter().zip(rows.chunks_exact(dim)) {
+                    take(which[*place], row);
+                    *done += usize::from(!here[*place]);
+                }
+                progress(Progress {
+                    done: *done,
+                    total: *total,
+                })
+            })?;
         self.timing.encode += began.elapsed();
         Ok(())
     }

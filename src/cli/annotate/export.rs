@@ -34,7 +34,7 @@ pub struct Args {
 }
 
 pub(super) fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
-    let format = args.out.format("annotations")?;
+    let format = args.out.format();
     args.out.check()?;
     let shelves = shelves(&args.run, environment)?;
     let mut rows = Vec::new();

@@ -66,8 +66,34 @@ pub fn annotator(flag: Option<&str>, config: &Config) -> Result<String, Failure>
         .into_iter()
         .filter_map(variable);
     let names = config.annotator.clone().into_iter().chain(login);
+    let names = names.chain(std::iter::once_with(login_name).flatten());
     let found = names.filter_map(|name| annotator_name(&name)).next();
     Ok(found.unwrap_or_else(|| "me".to_owned()))
+}
+
+/// The login name by the system's list of users, where the environment does not say it (cron, containers).
+#[cfg(unix)]
+fn login_name() -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    // On Linux the folder of a process belongs to its user.
+    let own = std::fs::metadata("/proc/self").ok()?.uid();
+    let users = crate::source::small_text(Path::new("/etc/passwd"), crate::source::LARGEST_PLAN);
+    user_of(&users.ok()?, own)
+}
+
+#[cfg(not(unix))]
+fn login_name() -> Option<String> {
+    None
+}
+
+/// The name of a user in lines `name:password:number:…`.
+#[cfg(unix)]
+fn user_of(users: &str, number: u32) -> Option<String> {
+    users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, own) = (fields.next()?, fields.nth(1)?);
+        (own.parse::<u32>().ok() == Some(number) && !name.is_empty()).then(|| name.to_owned())
+    })
 }
 
 /// The failures that replies are labelled with: those of the flag's file, of the config's, ours.
@@ -140,4 +166,18 @@ pub struct TaxonomyFlag {
     /// Failures of your own, with their names (TOML); without it those of the config, else ours
     #[arg(long, value_name = "FILE")]
     pub taxonomy: Option<PathBuf>,
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_login_name_is_that_of_the_user_s_number() {
+        let users =
+            "root:x:0:0:root:/root:/bin/sh\n+::::::\nanna:x:1000:1000::/home/anna:/bin/sh\n";
+        assert_eq!(user_of(users, 1000).as_deref(), Some("anna"));
+        assert_eq!(user_of(users, 0).as_deref(), Some("root"));
+        assert_eq!(user_of(users, 7), None);
+    }
 }

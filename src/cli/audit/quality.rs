@@ -9,7 +9,7 @@ use crate::cli::progress::Line;
 use crate::cli::search::{build, documents};
 use crate::data::dataset::Dataset;
 use crate::domain::quality::OptionRule;
-use crate::engine::quality::{Quality, quality, retrieval};
+use crate::engine::quality::{LEAST_QUESTIONS, Quality, quality, retrieval};
 use crate::retrieval::{Method, NO_ENCODER};
 
 /// Looks at the questions at these positions, with BM25 and, where one is named, an encoder.
@@ -118,7 +118,15 @@ pub(super) fn text(quality: &Quality) -> String {
         let _ = writeln!(out, "  can be gamed: {said}");
     }
     if quality.gameable.is_empty() {
-        out.push_str("  nothing stands out\n");
+        match quality.questions < LEAST_QUESTIONS {
+            true => {
+                let _ = writeln!(
+                    out,
+                    "  nothing stands out for sure; fewer than {LEAST_QUESTIONS} questions show little"
+                );
+            }
+            false => out.push_str("  nothing stands out\n"),
+        }
     }
     out
 }

@@ -24,12 +24,13 @@ use crate::domain::build::settings::{
 };
 use crate::domain::build::{Private, Scope, Settings, Stage, closing};
 use crate::domain::question::Question;
-use crate::domain::text::{clean, count};
-use crate::engine::build::web::{Engine, Web, WebSettings};
+use crate::domain::text::{clean, count, one_line, short};
+use crate::engine::build::web::{Engine, Web, WebSettings, is_public};
 use crate::engine::build::{
     Build, BuildError, Done, IndexSource, Parts, Progress, asks_model, folder_of, plan, prepare,
     run as run_stage, validate,
 };
+use crate::retrieval::Method;
 
 mod review;
 mod show;
@@ -145,49 +146,49 @@ struct SourceArgs {
     index: Vec<String>,
 
     /// How the index is searched; without it dense where it has vectors, else bm25
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, requires = "index")]
     retriever: Option<RetrieverKind>,
 
     #[arg(long, value_name = "K", default_value_t = PER_TOPIC.usual, value_parser = clap::value_parser!(u16).range(PER_TOPIC.range()), help = PER_TOPIC.about)]
     per_topic: u16,
 
     /// The index's encoder: a name or a folder
-    #[arg(long, value_name = "NAME|FOLDER")]
+    #[arg(long, value_name = "NAME|FOLDER", requires = "index")]
     encoder: Option<String>,
 
     /// Where the encoder runs
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, requires = "index")]
     backend: Option<Backend>,
 
     /// Search the web with this SearXNG instance, which must allow the format json
-    #[arg(long, value_name = "URL", conflicts_with = "google")]
+    #[arg(long, value_name = "URL", group = "web")]
     searxng: Option<String>,
 
     /// Search the web with Google's Custom Search JSON API: GOOGLE_API_KEY and GOOGLE_CSE_ID
-    #[arg(long)]
+    #[arg(long, group = "web")]
     google: bool,
 
-    #[arg(long, value_name = "N", default_value_t = WEB_PAGES.usual, value_parser = clap::value_parser!(u16).range(WEB_PAGES.range()), help = WEB_PAGES.about)]
+    #[arg(long, value_name = "N", requires = "web", default_value_t = WEB_PAGES.usual, value_parser = clap::value_parser!(u16).range(WEB_PAGES.range()), help = WEB_PAGES.about)]
     pages: u16,
 
     /// The most bytes of a web page
-    #[arg(long, value_name = "BYTES", default_value_t = 2 << 20, value_parser = clap::value_parser!(u32).range(1..=64 << 20))]
+    #[arg(long, value_name = "BYTES", requires = "web", default_value_t = 2 << 20, value_parser = clap::value_parser!(u32).range(1..=64 << 20))]
     page_bytes: u32,
 
     /// The longest time of a web page, in seconds
-    #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=600))]
+    #[arg(long, value_name = "S", requires = "web", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=600))]
     page_timeout: u16,
 
     /// The pause between two requests to the same site, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 500)]
+    #[arg(long, value_name = "MS", requires = "web", default_value_t = 500)]
     page_pause: u32,
 
     /// Read web pages at private addresses too: for an intranet
-    #[arg(long)]
+    #[arg(long, requires = "web")]
     allow_private: bool,
 
     /// Read web pages at this private address too, and at no other
-    #[arg(long, value_name = "IP", num_args = 1.., conflicts_with = "allow_private")]
+    #[arg(long, value_name = "IP", num_args = 1.., conflicts_with = "allow_private", requires = "web")]
     allow_address: Vec<std::net::IpAddr>,
 }
 
@@ -255,7 +256,7 @@ fn stages(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Resu
             .map(|set| validate(&set)),
         false => None,
     };
-    let out = build.parts.folder.path().display();
+    let out = one_line(&build.parts.folder.path().display().to_string());
     match args.json {
         true => say_json(
             &json!({"out": build.parts.folder.path(), "stages": report, "validate": checked}),
@@ -264,11 +265,11 @@ fn stages(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Resu
             done.iter()
                 .try_for_each(|one| write_out(&show::stage(one)))?;
             if let Some(found) = &checked {
-                write_out(&format!("\n{}", show::validation(&out.to_string(), found)))?;
+                write_out(&format!("\n{}", show::validation(&out, found)))?;
             }
         }
     }
-    verdict(&done, stages, &out.to_string())
+    verdict(&done, stages, &out)
 }
 
 /// The closing words. Done where every stage kept something; items may still be to be asked for.
@@ -282,8 +283,14 @@ fn verdict(done: &[Done], stages: &[Stage], out: &str) -> Result<(), Failure> {
                 count(failed, "item")
             ));
         }
+        // What this very command has made by now need not be said.
+        let later = one.later.iter();
+        let run = |stage| done.iter().any(|one| one.stage == stage);
+        for later in later.filter(|later| later.due > 0 && !run(later.stage)) {
+            note(&closing::of_later(later.stage, later.gone, later.due));
+        }
     }
-    let last = done.last().filter(|one| one.report.made() == 0);
+    let last = done.last().filter(|one| one.report.fresh() == 0);
     if let Some(Done { stage, report, .. }) = last {
         let said = closing::nothing_kept(*stage, report, stages.get(done.len()..).unwrap_or(&[]));
         let remedy = closing::remedy(*stage, report);
@@ -317,7 +324,7 @@ fn run_all(build: &Build, stages: &[Stage]) -> Result<Vec<Done>, Failure> {
             };
             let done = run_stage(build, stage, &cancel, &mut say).await;
             let done = done.map_err(failure)?;
-            let nothing = done.report.made() == 0;
+            let nothing = done.report.fresh() == 0;
             all.push(done);
             if nothing {
                 break;
@@ -406,6 +413,13 @@ fn questions(
         return Ok((questions, None));
     };
     let (file, set) = split_set(named);
+    let waits = std::fs::metadata(&file).is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
+    if waits {
+        note(&format!(
+            "reading the questions from {}, which is no file: this waits for whoever writes there",
+            file.display()
+        ));
+    }
     let questions = read_questions(&file, set.as_deref()).map_err(|error| match error {
         PredictionError::Usage(why) => Failure::Usage(why),
         PredictionError::File(why) => Failure::Failed(why),
@@ -431,6 +445,12 @@ fn index(args: &StageArgs, environment: &Environment) -> Result<Option<IndexSour
         sources.backend,
         environment,
     )?;
+    if let (Method::Bm25, Some(named)) = (method, &sources.encoder) {
+        return Err(Failure::Usage(format!(
+            "--encoder {}: the index is searched by its words (bm25), which asks no encoder; leave it out, or give an index with vectors",
+            short(named)
+        )));
+    }
     if let Some(notice) = search.info().notice {
         note(&clean(&notice));
     }
@@ -444,10 +464,17 @@ fn index(args: &StageArgs, environment: &Environment) -> Result<Option<IndexSour
 fn web(args: &StageArgs, folder: &BuiltFolder) -> Result<Option<Arc<Web>>, Failure> {
     let sources = &args.sources;
     let engine = match (&sources.searxng, sources.google) {
-        (Some(base), _) => Engine::Searxng { base: base.clone() },
+        (Some(base), _) => {
+            Engine::searxng(base).map_err(|why| Failure::Usage(format!("--searxng {why}")))?
+        }
         (None, true) => Engine::google(variable).map_err(Failure::Usage)?,
         (None, false) => return Ok(None),
     };
+    if let Some(open) = sources.allow_address.iter().find(|ip| is_public(**ip)) {
+        return Err(Failure::Usage(format!(
+            "--allow-address {open}: this is a public address, which is read anyway; the address of an intranet is expected"
+        )));
+    }
     let settings = WebSettings {
         engine,
         private: match (sources.allow_private, sources.allow_address.is_empty()) {

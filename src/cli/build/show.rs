@@ -49,7 +49,7 @@ pub(super) fn plan(build: &Build, plans: &[StagePlan], price: Option<&ModelConfi
         count(build.work.len(), "question"),
         build.parts.questions.len(),
         model.as_deref().unwrap_or("none"),
-        build.parts.folder.path().display(),
+        one_line(&build.parts.folder.path().display().to_string()),
         "stage",
         "items",
         "answered",
@@ -101,6 +101,12 @@ fn duration(seconds: f64) -> String {
 /// A stage as JSON.
 pub(super) fn stage_json(done: &Done) -> Value {
     let report = &done.report;
+    let nothings = report.nothings();
+    let later: Vec<Value> = done
+        .later
+        .iter()
+        .map(|one| json!({"stage": one.stage.name(), "gone": one.gone, "due": one.due}))
+        .collect();
     let list = |losses: Vec<(&str, &Loss)>| -> Vec<Value> {
         losses
             .into_iter()
@@ -116,6 +122,9 @@ pub(super) fn stage_json(done: &Done) -> Value {
         "failed": list(report.losses(|one| &one.failed).collect()),
         "flawed": list(report.losses(|one| &one.flawed).collect()),
         "skipped": list(report.losses(|one| &one.skipped).collect()),
+        "stayed": list(report.losses(|one| &one.stayed).collect()),
+        "nothing": list(nothings.iter().map(|(id, loss)| (*id, loss)).collect()),
+        "later": later,
         "calls": done.tally,
     })
 }
@@ -130,21 +139,50 @@ pub(super) fn stage(done: &Done) -> String {
         count(done.tally.asked, "call"),
         done.tally.reused,
     );
-    write_losses(&mut out, "dropped", report.losses(|one| &one.dropped));
-    write_losses(&mut out, "no reply", report.losses(|one| &one.failed));
-    write_losses(
-        &mut out,
-        "kept with a flaw",
-        report.losses(|one| &one.flawed),
-    );
-    write_losses(&mut out, "page not read", report.losses(|one| &one.skipped));
+    let nothings = report.nothings();
+    let pages = ("page not read", "pages not read");
+    for (words, losses) in [
+        (
+            ("dropped", "dropped"),
+            report.losses(|one| &one.dropped).collect(),
+        ),
+        (
+            ("no reply", "no reply"),
+            report.losses(|one| &one.failed).collect(),
+        ),
+        (
+            ("kept with a flaw", "kept with a flaw"),
+            report.losses(|one| &one.flawed).collect(),
+        ),
+        (
+            ("from before", "from before"),
+            report.losses(|one| &one.stayed).collect(),
+        ),
+        (pages, report.losses(|one| &one.skipped).collect::<Vec<_>>()),
+        (
+            (
+                "question with nothing to make",
+                "questions with nothing to make",
+            ),
+            nothings.iter().map(|(id, loss)| (*id, loss)).collect(),
+        ),
+    ] {
+        write_losses(&mut out, words, losses.into_iter());
+    }
+    for later in &done.later {
+        let _ = writeln!(
+            out,
+            "    {}",
+            closing::of_later(later.stage, later.gone, later.due)
+        );
+    }
     out
 }
 
 /// Losses of one kind, one line for each reason, with the first item that was lost for it.
 fn write_losses<'a>(
     out: &mut String,
-    what: &str,
+    (one, several): (&str, &str),
     losses: impl Iterator<Item = (&'a str, &'a Loss)>,
 ) {
     let groups = by_reason(losses);
@@ -160,6 +198,7 @@ fn write_losses<'a>(
             1 => "",
             _ => "such as ",
         };
+        let what = if losses.len() == 1 { one } else { several };
         let text = format!(
             "{} {what}: {such}question {id}{item}: {}",
             losses.len(),
@@ -169,6 +208,7 @@ fn write_losses<'a>(
     }
     let more: usize = groups.iter().skip(SHOWN).map(|(_, all)| all.len()).sum();
     if more > 0 {
+        let what = if more == 1 { one } else { several };
         let _ = writeln!(out, "    {more} {what} for other reasons, see report.json");
     }
 }

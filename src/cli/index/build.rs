@@ -25,9 +25,10 @@ Corpora, known by name and content, each also as .gz:
   pubmed      PubMed's XML: a document per citation, PMIDs as ids. Files with PubMed's own names
               (pubmed26n0001.xml.gz) are read newest first, so that the last version of a citation and
               its deletion count whatever the order in which they are named (with --embeddings they stay
-              in the order given, which rows may follow). Of other files the first citation of a PMID
-              counts, and a list of deleted ones (DeleteCitation) only for files named after it: name the
-              newest first; each version and deletion that comes too late is counted and listed
+              in the order given, which rows may follow). Of other files the one named first
+              counts, and its list of deleted citations (DeleteCitation) only for files named after it:
+              name the newest first. Within a file the last version counts, and a deletion for what comes
+              before it. Each version and deletion that does not count is counted and listed
   statpearls  StatPearls and other JATS articles (.nxml): passages by section
   text        plain text (.txt): 1,000 characters that overlap by 200
   ncbi        pubmed_chunk_N.json beside NCBI's embeddings
@@ -65,8 +66,9 @@ pub struct Args {
     pub backend: Option<Backend>,
     /// What the vector graph compares: the vectors as they are stored, or a copy in half precision or in eight
     /// bits, which needs a half or a quarter of the memory; hits are scored by the stored vectors all the same
-    #[arg(long, value_enum, default_value_t = Graph::Stored, value_name = "stored|half|int8")]
-    pub graph: Graph,
+    /// [default: stored]
+    #[arg(long, value_enum, value_name = "stored|half|int8")]
+    pub graph: Option<Graph>,
     /// Index folder to build
     #[arg(long, short = 'o', value_name = "DIR")]
     pub out: PathBuf,
@@ -127,6 +129,11 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
             encoder,
         }),
     };
+    if args.graph.is_some() && matches!(vectors, BuildVectors::None) {
+        return Err(Failure::Usage(
+            "--graph is about the graph over vectors, and without an encoder there are none: leave it out, or name an encoder".to_owned(),
+        ));
+    }
     let used = match &vectors {
         BuildVectors::Imported(imported) => imported.files.iter().flat_map(|f| f.names()).collect(),
         _ => Vec::new(),
@@ -139,7 +146,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         inputs,
         vectors,
         shard,
-        graph: args.graph.into(),
+        graph: args.graph.map_or_else(GraphPrecision::default, Graph::into),
     };
     let built = index::build(&request, &mut |at| {
         if stop.load(Ordering::Relaxed) {

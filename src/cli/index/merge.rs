@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crate::cli::Failure;
 use crate::cli::common::stop_on_signal;
+use crate::cli::index::build::Graph;
 use crate::cli::index::parts::tell;
 use crate::cli::progress::Line;
 use crate::retrieval::index;
@@ -21,6 +22,9 @@ pub struct Args {
     /// Shards, built with `index build --shard`
     #[arg(value_name = "DIR", required = true)]
     pub shards: Vec<PathBuf>,
+    /// What the merged vector graph compares; needed where the shards differ in it
+    #[arg(long, value_enum, value_name = "stored|half|int8")]
+    pub graph: Option<Graph>,
     /// Index folder to build
     #[arg(long, short = 'o', value_name = "DIR")]
     pub out: PathBuf,
@@ -36,12 +40,17 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let stop = stop_on_signal();
     let line = Line::new();
-    let built = index::merge(&args.shards, &args.out, &mut |at| {
-        if stop.load(Ordering::Relaxed) {
-            return ControlFlow::Break(());
-        }
-        line.at(at.stage, at.done, at.total)
-    });
+    let built = index::merge(
+        &args.shards,
+        &args.out,
+        args.graph.map(Graph::into),
+        &mut |at| {
+            if stop.load(Ordering::Relaxed) {
+                return ControlFlow::Break(());
+            }
+            line.at(at.stage, at.done, at.total)
+        },
+    );
     drop(line);
     tell(&args.out, &built.map_err(Failure::failed)?, args.json)
 }

@@ -8,7 +8,7 @@ mod parts;
 
 use clap::Subcommand;
 
-pub use open::{Opened, open};
+pub use open::{Opened, open, open_for_screen};
 
 use crate::cli::common::Environment;
 use crate::cli::{Failure, remote};

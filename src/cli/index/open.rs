@@ -40,20 +40,7 @@ pub fn open(
         return Ok(Opened { set, method });
     }
     set.require_vectors().map_err(Failure::failed)?;
-    let folders = match encoder {
-        Some(named) => encoder::folders(Some(named), environment)?,
-        None => manifests
-            .iter()
-            .find_map(|manifest| manifest.encoder.as_ref().map(|id| (manifest, id)))
-            .map(|(manifest, id)| of_index(manifest, id, environment))
-            .transpose()?,
-    };
-    let folders = match folders {
-        Some(folders) => folders,
-        // Vectors that came without a word about their encoder.
-        None => encoder::folders(None, environment)?
-            .ok_or_else(|| Failure::failed(crate::retrieval::NO_ENCODER))?,
-    };
+    let folders = encoder_of(&set, encoder, environment)?;
     let backend = encoder::backend(backend, environment)?;
     let set = set
         .with_encoder(&folders, backend)
@@ -61,7 +48,54 @@ pub fn open(
     Ok(Opened { set, method })
 }
 
-/// The encoder that an index names: where it lay at build, or by its name.
+/// Opens index folders for a screen, which shows what can be had: where vectors can't be searched, BM25 alone, and why.
+///
+/// # Errors
+/// [`Failure`] when one can't be opened for BM25.
+pub fn open_for_screen(paths: &[PathBuf], environment: &Environment) -> Result<IndexSet, Failure> {
+    let set = IndexSet::open(paths).map_err(Failure::failed)?;
+    let with_encoder = |set: IndexSet| -> Result<IndexSet, Failure> {
+        set.require_vectors().map_err(Failure::failed)?;
+        let folders = encoder_of(&set, None, environment)?;
+        let backend = encoder::backend(None, environment)?;
+        set.with_encoder(&folders, backend).map_err(Failure::failed)
+    };
+    match with_encoder(set) {
+        Ok(set) => Ok(set),
+        // Opening again takes milliseconds.
+        Err(why) => {
+            let set = IndexSet::open(paths).map_err(Failure::failed)?;
+            Ok(set.for_words_only(why.to_string()))
+        }
+    }
+}
+
+/// The encoder of the flag, else the one that an index names, else, for vectors of an unknown encoder, that of the
+/// settings.
+fn encoder_of(
+    set: &IndexSet,
+    flag: Option<&str>,
+    environment: &Environment,
+) -> Result<EncoderFolders, Failure> {
+    let named = match flag {
+        Some(_) => encoder::folders(flag, environment)?,
+        None => set
+            .folders()
+            .iter()
+            .map(|folder| folder.manifest())
+            .find_map(|manifest| Some((manifest, manifest.encoder.as_ref()?)))
+            .filter(|(_, id)| !id.query.is_empty())
+            .map(|(manifest, id)| of_index(manifest, id, environment))
+            .transpose()?,
+    };
+    match named {
+        Some(folders) => Ok(folders),
+        None => encoder::folders(None, environment)?
+            .ok_or_else(|| Failure::failed(crate::retrieval::NO_ENCODER)),
+    }
+}
+
+/// The encoder that an index names: where it lay at build, by its name, or the one that is set.
 fn of_index(
     manifest: &Manifest,
     id: &EncoderId,
@@ -80,17 +114,26 @@ fn of_index(
             stand_in: id.stand_in,
         });
     }
-    registry::encoder_folders(&id.name, cache)
-        .map(|found| EncoderFolders {
+    if let Some(found) = registry::encoder_folders(&id.name, cache) {
+        return Ok(EncoderFolders {
             name: found.name,
             query: found.query,
             article: found.article,
             stand_in: id.stand_in,
-        })
-        .ok_or_else(|| {
-            Failure::Failed(format!(
-                "the encoder {} of the index is not here; give its folder with --encoder, or search with --retriever bm25",
-                id.name
-            ))
-        })
+        });
+    }
+    // One that the user has set is tried; whether it belongs, the hashes decide.
+    let set = &environment.config.retrieval.encoder;
+    if set != "auto"
+        && let Some(found) = encoder::folders(None, environment)?
+    {
+        return Ok(EncoderFolders {
+            stand_in: id.stand_in,
+            ..found
+        });
+    }
+    Err(Failure::Failed(format!(
+        "the encoder {} of the index is not here, so only BM25 can search it; say where its folder is with MEDRGB_ENCODER, in the configuration (retrieval.encoder), or with --encoder",
+        id.name
+    )))
 }

@@ -101,8 +101,11 @@ pub(super) fn tell(folder: &Path, built: &Built, json: bool) -> Result<(), Failu
     if json {
         return say_json(&summary(folder, manifest));
     }
+    let recall = manifest.recall_at_10.map_or_else(String::new, |recall| {
+        format!("; recall@10 of the vector graph against the exact scan {recall:.4}")
+    });
     note(&format!(
-        "{}: {}",
+        "{}: {}{recall}",
         folder.display(),
         count(manifest.documents, "document")
     ));

@@ -9,6 +9,7 @@ use crate::cli::Failure;
 use crate::cli::common::{Environment, note, variable, write_out};
 use crate::data::output;
 use crate::data::store::Store;
+use crate::domain::nearest::hint;
 use crate::domain::report::{
     CALIBRATION, Observation, Options, PAPER, Published, Report, RunFacts, build, csv, figures,
     html, latex, markdown, table_named, table_names, text,
@@ -152,6 +153,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         .into_iter()
         .map(|name| Ok((name.clone(), askings(name, &store)?)))
         .collect::<Result<Vec<_>, Failure>>()?;
+    used_models(&same_models, &runs)?;
     let mut report = build(
         runs,
         &Options {
@@ -338,6 +340,29 @@ fn same_models(flags: &[String], paper: &Published) -> Result<Vec<(String, Strin
         Ok((own.to_owned(), (*known).to_owned()))
     };
     flags.iter().map(pair).collect()
+}
+
+/// Refuses a pair whose model no run has: it would change nothing, and a misspelt one would go unseen.
+fn used_models(
+    pairs: &[(String, String)],
+    runs: &[(String, Vec<Observation>)],
+) -> Result<(), Failure> {
+    let askings = runs.iter().flat_map(|(_, askings)| askings);
+    let mut models: Vec<&str> = askings.map(|asking| &*asking.model).collect();
+    models.sort_unstable();
+    models.dedup();
+    match pairs
+        .iter()
+        .find(|(own, _)| !models.contains(&own.as_str()))
+    {
+        None => Ok(()),
+        Some((own, paper)) => Err(Failure::Usage(format!(
+            "--paper-model {}={paper}: no run of this report has the model \"{}\"; {}",
+            short(own),
+            short(own),
+            hint(own, &models)
+        ))),
+    }
 }
 
 /// The askings of a run; none for the paper's.

@@ -122,6 +122,8 @@ pub(super) fn stage(
         judge: Some(judge.to_owned()),
         base_url: args.judge_base_url.clone(),
         concurrency: args.concurrency.unwrap_or(CONCURRENCY).min(64),
+        rpm: args.rpm,
+        tpm: args.tpm,
         judge_again: false,
         json: args.json,
     };

@@ -12,7 +12,7 @@ use crate::cli::Failure;
 use crate::cli::ask::run_name;
 use crate::domain::context::MAX_DOCS;
 use crate::domain::plain::plain;
-use crate::domain::text::line_at;
+use crate::domain::text::{line_at, number};
 use crate::source::{LARGEST_PLAN, small_text};
 
 /// A text, or a list of them.
@@ -219,7 +219,10 @@ fn check(read: &Read<'_>, file: &PlanFile) -> Result<(), Failure> {
         }
     }
     if let Some(value) = file.p.iter().find(|p| !(0.0..=100.0).contains(*p)) {
-        return Err(read.wrong("p", format!("{value} is not a number from 0 to 100")));
+        return Err(read.wrong(
+            "p",
+            format!("{} is not a number from 0 to 100", number(*value)),
+        ));
     }
     if let Some(value) = file.docs.iter().find(|docs| **docs > MAX_DOCS) {
         let why = format!("{value} is not a whole number from 0 to {MAX_DOCS}");

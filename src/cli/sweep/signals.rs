@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
-use crate::cli::common::{heeds_hang_up, note};
+use crate::cli::common::{ENDED_BY_SIGNAL, heeds_hang_up, note};
 use crate::domain::pace::duration;
 use crate::engine::sweep::Control;
 
-/// Ctrl-C, or on Unix being told to end: once for no new calls, twice for stopping at once.
+/// Ctrl-C, or on Unix being told to end: once for no new calls, twice for stopping at once, thrice for ending without
+/// waiting for what the calls under way leave.
 /// `patience` is how long a server may stay silent, where that is limited.
 pub(super) fn stop_on_signals(
     control: Control,
@@ -28,8 +29,13 @@ pub(super) fn stop_on_signals(
         ));
         control.stop.cancel();
         signals.next().await;
-        note("stopping now: what has come of the calls under way is kept as interrupted");
+        note(
+            "stopping now: what has come of the calls under way is kept as interrupted (again: end without keeping it)",
+        );
         control.now.cancel();
+        signals.next().await;
+        // Every reply that was counted is on disk.
+        std::process::exit(ENDED_BY_SIGNAL);
     }))
 }
 

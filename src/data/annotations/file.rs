@@ -6,12 +6,12 @@ use std::io::Write;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::data::clock::is_time;
+use crate::data::clock::check_time;
 use crate::data::export::Table;
 use crate::data::parquet_file::Column;
 use crate::data::reply_fields::reply_fields;
 use crate::data::store::ReplyRecord;
-use crate::domain::annotation::{Annotation, Hand, LONGEST_NOTE, Part, annotator_name};
+use crate::domain::annotation::{Annotation, Hand, LONGEST_NOTE, Part, given_name};
 use crate::domain::plain::json_reason;
 use crate::domain::score::{Metric, Ratio};
 
@@ -134,7 +134,13 @@ impl AnnotationRow {
                 crate::domain::text::short(&self.kind)
             )
         })?;
-        let annotator = annotator_name(&self.annotator).ok_or("annotator is empty")?;
+        let annotator = given_name(&self.annotator).map_err(|why| format!("annotator {why}"))?;
+        for (field, time) in [
+            ("first_at", &self.first_at),
+            ("updated_at", &self.updated_at),
+        ] {
+            check_time(time).map_err(|why| format!("{field} {why}"))?;
+        }
         if self.run.trim().is_empty() {
             return Err("run is empty".to_owned());
         }
@@ -148,17 +154,6 @@ impl AnnotationRow {
         }
         if self.note.len() > LONGEST_NOTE {
             return Err(format!("note is longer than {LONGEST_NOTE} bytes"));
-        }
-        for (field, time) in [
-            ("first_at", &self.first_at),
-            ("updated_at", &self.updated_at),
-        ] {
-            if !time.is_empty() && !is_time(time) {
-                return Err(format!(
-                    "{field} is \"{}\"; expected a time such as 2026-11-30T10:00:00Z",
-                    crate::domain::text::short(time)
-                ));
-            }
         }
         let annotation = Annotation {
             labels: self.labels,

@@ -62,30 +62,41 @@ pub(in crate::data) struct LineFault {
     id: Option<String>,
 }
 
-/// Hands out every line that is not blank with its number: the question, or what is wrong. An id that stood in an
-/// earlier line is wrong too.
+/// Hands out every line that is not blank with its number: the question, or what is wrong.
 pub(in crate::data) fn scan(body: &[u8], take: &mut dyn FnMut(usize, Result<Question, LineFault>)) {
-    let mut lines: HashMap<String, usize> = HashMap::new();
+    let mut seen = Seen::default();
     for (at, bytes) in body.split(|&byte| byte == b'\n').enumerate() {
-        let line = at + 1;
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            continue;
+        if !bytes.iter().all(u8::is_ascii_whitespace) {
+            take(at + 1, seen.read(at + 1, bytes));
         }
-        let read = read_line(bytes).and_then(|question| match lines.get(&question.id) {
+    }
+}
+
+/// The ids of the lines so far, with their lines.
+#[derive(Debug, Default)]
+pub(in crate::data) struct Seen(HashMap<String, usize>);
+
+impl Seen {
+    /// The question of the next line; an id that stood in an earlier line is wrong too.
+    pub(in crate::data) fn read(
+        &mut self,
+        line: usize,
+        bytes: &[u8],
+    ) -> Result<Question, LineFault> {
+        let read = read_line(bytes).and_then(|question| match self.0.get(&question.id) {
             Some(first) => Err(format!(
                 ": question_id \"{}\" stands already in line {first}",
                 short(&question.id)
             )),
             None => {
-                lines.insert(question.id.clone(), line);
+                self.0.insert(question.id.clone(), line);
                 Ok(question)
             }
         });
-        let read = read.map_err(|why| LineFault {
+        read.map_err(|why| LineFault {
             why,
             id: id_in(bytes),
-        });
-        take(line, read);
+        })
     }
 }
 

@@ -60,6 +60,13 @@ fn line(dataset: &Dataset, question: &Question) -> Value {
         fields.insert("documents".to_owned(), json!(pools.signal));
         fields.insert("sub_questions".to_owned(), json!(pools.sub_questions));
         fields.insert("counterfactuals".to_owned(), json!(pools.counterfactuals));
+        // The declaration of whose documents these are has the list's name; `import` takes it out of here.
+        if let Some(declared) = question.extra.get("documents") {
+            let extra = fields.entry("extra").or_insert_with(|| json!({}));
+            if let Value::Object(extra) = extra {
+                extra.insert("documents".to_owned(), declared.clone());
+            }
+        }
     }
     line
 }

@@ -273,6 +273,7 @@ fn own(record: &ReplyRecord) -> Value {
         "condition": record.condition,
         "context": record.context,
         "context_known": record.reply["imported"]["context"] != "unknown",
+        "sampling": record.sampling,
         "dataset": record.dataset,
         "dataset_fingerprint": record.dataset_fingerprint,
     })

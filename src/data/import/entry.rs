@@ -26,6 +26,8 @@ pub(super) struct Entry {
     pub(super) counterfactuals: Vec<Counterfactual>,
     /// What was left out, one sentence each.
     pub(super) faults: Vec<String>,
+    /// Labels of a context's signal documents (`DOC_2`) with their ids; empty where documents have none.
+    labels: Vec<(String, String)>,
     /// Documents of a context that play another role than signal, and so are not among its documents.
     pub(super) other_roles: usize,
     /// Whether the question's text or options are not as they stood, see [`is_changed`].
@@ -42,6 +44,7 @@ impl Entry {
             sub_questions: Vec::new(),
             counterfactuals: Vec::new(),
             faults: Vec::new(),
+            labels: Vec::new(),
             other_roles: 0,
             cleaned,
         }
@@ -438,8 +441,14 @@ fn documents(row: &Map<String, Value>, fields: &DocumentFields, entry: &mut Entr
             entry.other_roles += 1;
             continue;
         }
+        let label = label_of(item.as_object());
         match document(item, fields, &entry.question.id, entry.documents.len()) {
-            Some(document) => entry.documents.push(document),
+            Some(document) => {
+                entry
+                    .labels
+                    .extend(label.map(|label| (label, document.id.clone())));
+                entry.documents.push(document);
+            }
             None => entry.faults.push(format!(
                 "document {} of \"{}\" has no text; left out",
                 at + 1,
@@ -447,6 +456,12 @@ fn documents(row: &Map<String, Value>, fields: &DocumentFields, entry: &mut Entr
             )),
         }
     }
+}
+
+/// The label by which a context names one of its documents.
+fn label_of(record: Option<&Map<String, Value>>) -> Option<String> {
+    let label = record?.get("label")?.as_str()?.trim();
+    label.starts_with("DOC_").then(|| label.to_owned())
 }
 
 /// Whether a document of a context says that it is no signal document of this question: its role is another
@@ -501,6 +516,12 @@ fn document(
     if own_source.is_some() {
         record.shift_remove("source");
     }
+    if label_of(Some(&record)).is_some() && record.contains_key("role") {
+        // What a document is in one context is no property of it.
+        for key in ["label", "role", "original_id", "from_question"] {
+            record.shift_remove(key);
+        }
+    }
     let content = take_text(&mut record, fields.content.as_ref(), &names::CONTENT)?;
     let id =
         take_text(&mut record, fields.id.as_ref(), &names::DOCUMENT_ID).unwrap_or_else(numbered);
@@ -542,11 +563,27 @@ fn belongs_to(id: Option<String>, number: usize, entry: &Entry) -> Result<String
 
 fn sub_questions(row: &Map<String, Value>, fields: &SubQuestionFields, entry: &mut Entry) {
     for (number, item) in items(row, &fields.field, entry).into_iter().enumerate() {
+        let label = label_of(item.as_object());
+        let is_context = !entry.labels.is_empty() || entry.other_roles > 0;
+        let of_label = label
+            .as_ref()
+            .filter(|_| is_context && fields.doc_id.is_none());
+        let named = of_label.map(|label| entry.labels.iter().find(|(known, _)| known == label));
+        if let Some(None) = named {
+            // Asked about a document that is no signal document of the question.
+            continue;
+        }
+        let named = named.flatten().map(|(_, id)| id.clone());
         let read = || -> Result<SubQuestion, String> {
             let mut record = record_of(item)?;
+            if named.is_some() {
+                for key in ["label", "planted"] {
+                    record.shift_remove(key);
+                }
+            }
             let question = take_text(&mut record, fields.question.as_ref(), &names::SUB_QUESTION);
             let answer = take_text(&mut record, fields.answer.as_ref(), &names::SUB_ANSWER);
-            let id = take_text(&mut record, fields.doc_id.as_ref(), &names::SUB_DOCUMENT);
+            let id = take_text(&mut record, fields.doc_id.as_ref(), &names::SUB_DOCUMENT).or(named);
             Ok(SubQuestion {
                 doc_id: belongs_to(id, number, entry)?,
                 question: question.ok_or("has no question")?,

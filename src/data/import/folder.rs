@@ -15,6 +15,7 @@ use crate::data::import::ImportError;
 use crate::data::import::entry::Entry;
 use crate::data::import::workshop::{self, Workshop};
 use crate::data::output;
+use crate::domain::passage::{Counterfactual, Document, SubQuestion};
 use crate::domain::question::Question;
 
 /// What says where a dataset folder came from.
@@ -157,7 +158,45 @@ pub(super) struct FolderWriter {
     /// Hash of an id → hash of its question's content: 16 bytes a question, however long the ids are. Two ids
     /// with the same hash would only give one of them a new name without need.
     seen: HashMap<u64, u64>,
+    /// What hangs on the questions of replies, held back until the end: every record may show other documents of its
+    /// question. As much memory as the folder takes when it is opened.
+    held: Vec<(String, Parts)>,
+    /// Positions in `held`.
+    held_at: HashMap<String, usize>,
     counts: Counts,
+}
+
+/// What hangs on a question.
+#[derive(Debug, Default)]
+struct Parts {
+    documents: Vec<Document>,
+    sub_questions: Vec<SubQuestion>,
+    counterfactuals: Vec<Counterfactual>,
+}
+
+impl Parts {
+    /// Takes what another record of the same question has beyond these.
+    fn add(&mut self, entry: &mut Entry) {
+        for document in std::mem::take(&mut entry.documents) {
+            if !self.documents.iter().any(|known| known.id == document.id) {
+                self.documents.push(document);
+            }
+        }
+        for sub in std::mem::take(&mut entry.sub_questions) {
+            let same = |known: &SubQuestion| {
+                (&known.doc_id, &known.question) == (&sub.doc_id, &sub.question)
+            };
+            if !self.sub_questions.iter().any(same) {
+                self.sub_questions.push(sub);
+            }
+        }
+        for version in std::mem::take(&mut entry.counterfactuals) {
+            let same = |known: &Counterfactual| known.original_id == version.original_id;
+            if !self.counterfactuals.iter().any(same) {
+                self.counterfactuals.push(version);
+            }
+        }
+    }
 }
 
 /// What became of a question that was handed to the writer.
@@ -182,6 +221,8 @@ impl FolderWriter {
             sub_questions: None,
             counterfactuals: None,
             seen: HashMap::new(),
+            held: Vec::new(),
+            held_at: HashMap::new(),
             counts: Counts::default(),
             folder,
             shown,
@@ -198,13 +239,19 @@ impl FolderWriter {
         &self.folder
     }
 
-    /// What has been written.
-    pub(super) fn counts(&self) -> Counts {
-        self.counts
+    /// Writes what has been held back, and gives how much there is in all.
+    ///
+    /// # Errors
+    /// Where it can't be written.
+    pub(super) fn count_all(&mut self) -> Result<Counts, ImportError> {
+        self.release()
+            .map_err(|error| write_error(&self.shown, error))?;
+        Ok(self.counts)
     }
 
-    /// Adds a question with its parts; an id that another question has gets a number at its end.
-    pub(super) fn add(&mut self, entry: &mut Entry) -> Result<Written, ImportError> {
+    /// Adds a question with its parts; an id that another question has gets a number at its end. With `collect` the
+    /// parts of the same question's further records are added to those of the first.
+    pub(super) fn add(&mut self, entry: &mut Entry, collect: bool) -> Result<Written, ImportError> {
         let content = hash(&(
             &entry.question.text,
             format!("{:?}", entry.question.options),
@@ -215,7 +262,12 @@ impl FolderWriter {
         for number in 2_usize.. {
             match self.seen.get(&hash(&entry.question.id)) {
                 None => break,
-                Some(other) if *other == content => return Ok(Written::Repeated),
+                Some(other) if *other == content => {
+                    if collect {
+                        self.hold(entry);
+                    }
+                    return Ok(Written::Repeated);
+                }
                 Some(_) => {
                     entry.question.id = format!("{own}-{number}");
                     written = Written::Renamed;
@@ -223,29 +275,68 @@ impl FolderWriter {
             }
         }
         self.seen.insert(hash(&entry.question.id), content);
-        self.write(entry)
+        self.write_question(&entry.question)
             .map_err(|error| write_error(&self.shown, error))?;
+        match collect {
+            true => self.hold(entry),
+            false => {
+                let parts = Parts {
+                    documents: std::mem::take(&mut entry.documents),
+                    sub_questions: std::mem::take(&mut entry.sub_questions),
+                    counterfactuals: std::mem::take(&mut entry.counterfactuals),
+                };
+                self.write_parts(&entry.question.id, &parts)
+                    .map_err(|error| write_error(&self.shown, error))?;
+            }
+        }
         Ok(written)
     }
 
-    fn write(&mut self, entry: &Entry) -> std::io::Result<()> {
-        let id = &entry.question.id;
-        serde_json::to_writer(&mut self.questions, &line_of(&entry.question))?;
+    /// Keeps the parts of a record for the end.
+    fn hold(&mut self, entry: &mut Entry) {
+        let at = match self.held_at.get(&entry.question.id) {
+            Some(at) => *at,
+            None => {
+                let id = entry.question.id.clone();
+                self.held.push((id.clone(), Parts::default()));
+                self.held_at.insert(id, self.held.len() - 1);
+                self.held.len() - 1
+            }
+        };
+        if let Some((_, parts)) = self.held.get_mut(at) {
+            parts.add(entry);
+        }
+    }
+
+    /// Writes what was held back.
+    fn release(&mut self) -> std::io::Result<()> {
+        for (id, parts) in std::mem::take(&mut self.held) {
+            self.write_parts(&id, &parts)?;
+        }
+        Ok(())
+    }
+
+    fn write_question(&mut self, question: &Question) -> std::io::Result<()> {
+        serde_json::to_writer(&mut self.questions, &line_of(question))?;
         self.questions.write_all(b"\n")?;
         self.counts.questions += 1;
-        self.counts.documents += entry.documents.len();
-        self.counts.sub_questions += entry.sub_questions.len();
-        self.counts.counterfactuals += entry.counterfactuals.len();
-        if !entry.documents.is_empty() {
-            self.signal.add(id, &entry.documents)?;
+        Ok(())
+    }
+
+    fn write_parts(&mut self, id: &str, parts: &Parts) -> std::io::Result<()> {
+        self.counts.documents += parts.documents.len();
+        self.counts.sub_questions += parts.sub_questions.len();
+        self.counts.counterfactuals += parts.counterfactuals.len();
+        if !parts.documents.is_empty() {
+            self.signal.add(id, &parts.documents)?;
         }
-        if !entry.sub_questions.is_empty() {
+        if !parts.sub_questions.is_empty() {
             let path = self.folder.join(SUB_QUESTIONS);
-            open(&mut self.sub_questions, &path)?.add(id, &entry.sub_questions)?;
+            open(&mut self.sub_questions, &path)?.add(id, &parts.sub_questions)?;
         }
-        if !entry.counterfactuals.is_empty() {
+        if !parts.counterfactuals.is_empty() {
             let path = self.folder.join(COUNTERFACTUALS);
-            open(&mut self.counterfactuals, &path)?.add(id, &entry.counterfactuals)?;
+            open(&mut self.counterfactuals, &path)?.add(id, &parts.counterfactuals)?;
         }
         Ok(())
     }

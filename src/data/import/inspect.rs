@@ -144,6 +144,12 @@ fn take(
     let mut given = reply(sample, head)?;
     if let Some((own, setting)) = own_export(sample)? {
         given.setting = setting;
+        // Epochs of our own logs count conditions too; repeats have their seeds.
+        given.sampling = sample
+            .get("metadata")
+            .map(|metadata| metadata[OWN_METADATA]["sampling"].clone())
+            .filter(Value::is_object)
+            .unwrap_or_default();
         return Ok(take_question(sink, place, own, given));
     }
     let mut own = question(sample, sink.request.mapping.as_ref(), sink.request.dataset)?;
@@ -357,6 +363,7 @@ fn reply(sample: &Map<String, Value>, head: &Head) -> Result<GivenReply, String>
         .filter(|epoch| *epoch > 1)
     {
         reply.more.insert("epoch".to_owned(), json!(epoch));
+        reply.repeat(usize::try_from(epoch - 1).unwrap_or(usize::MAX));
     }
     Ok(reply)
 }

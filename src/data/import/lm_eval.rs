@@ -18,6 +18,7 @@ use crate::data::import::rows::json_object;
 use crate::data::import::sink::Sink;
 use crate::data::import::{ImportError, files};
 use crate::domain::question::Question;
+use crate::domain::text::count;
 use crate::source::Line;
 
 /// Reads every log; each is a run of its own, and with `--out` a set of its own.
@@ -59,7 +60,7 @@ fn read_file(sink: &mut Sink<'_>, path: &Path, several: bool) -> Result<(), Impo
     };
     sink.begin_run(&name, several, &task, model.as_deref())?;
     let mut seen: HashSet<u64> = HashSet::new();
-    let mut filters = 0_usize;
+    let (mut filters, mut repeated) = (0_usize, 0_usize);
     let mut lines = sink.lines(path)?;
     while let Some((place, line)) = sink.next_line(&mut lines, path)? {
         let sample = match line {
@@ -74,13 +75,20 @@ fn read_file(sink: &mut Sink<'_>, path: &Path, several: bool) -> Result<(), Impo
             continue;
         }
         match sample.and_then(|sample| take(sink, &sample, &place, &task)) {
-            Ok(taken) => taken?,
+            Ok(taken) => repeated += taken?,
             Err(fault) => sink.bad(&place, &fault),
         }
     }
     if filters > 0 {
         sink.note(&format!(
             "{filters} lines of {} repeat a sample for another filter; each reply is stored once, as it came",
+            path.display()
+        ));
+    }
+    if repeated > 0 {
+        sink.note(&format!(
+            "{} of {} are further repeats of a sample; all are kept, and every repeat counts",
+            count(repeated, "reply"),
             path.display()
         ));
     }
@@ -91,13 +99,14 @@ fn read_file(sink: &mut Sink<'_>, path: &Path, several: bool) -> Result<(), Impo
     Ok(())
 }
 
-/// Takes one sample; a fault of the sample is the outer error.
+/// Takes one sample with all its repeats; gives how many there are beyond the first. A fault of the sample is the outer
+/// error.
 fn take(
     sink: &mut Sink<'_>,
     sample: &Map<String, Value>,
     place: &str,
     task: &str,
-) -> Result<Result<(), ImportError>, String> {
+) -> Result<Result<usize, ImportError>, String> {
     let fallback = match sample.get("doc_id").and_then(Value::as_u64) {
         Some(id) => format!("{task}-{id}"),
         None => return Err("field \"doc_id\" is missing or no number".to_owned()),
@@ -106,9 +115,14 @@ fn take(
     if let Some(dataset) = sink.request.dataset {
         own = Entry::known(in_dataset(dataset, &own.question)?);
     }
-    let given = reply(sample, &own.question)?;
-    let taken = sink.question(place, &mut own);
-    Ok(taken.and_then(|()| sink.reply(&own.question, given)))
+    let given = replies(sample, &own.question)?;
+    let further = given.len().saturating_sub(1);
+    let mut stored = sink.question(place, &mut own);
+    for (k, mut given) in given.into_iter().enumerate() {
+        given.repeat(k);
+        stored = stored.and_then(|()| sink.reply(&own.question, given));
+    }
+    Ok(stored.map(|()| further))
 }
 
 /// The dataset's question with the same id, or else with the same text.
@@ -234,8 +248,8 @@ fn requests(sample: &Map<String, Value>) -> Vec<Vec<Value>> {
     }
 }
 
-/// The reply: the generated text, or the letter with the highest log-likelihood.
-fn reply(sample: &Map<String, Value>, question: &Question) -> Result<GivenReply, String> {
+/// The replies: the generated texts, one per repeat, or the letter with the highest log-likelihood.
+fn replies(sample: &Map<String, Value>, question: &Question) -> Result<Vec<GivenReply>, String> {
     let resps = sample.get("resps").or_else(|| sample.get("filtered_resps"));
     let (first, resps) = match resps.and_then(Value::as_array).map(Vec::as_slice) {
         Some(resps @ [first, ..]) => (first, resps),
@@ -247,10 +261,12 @@ fn reply(sample: &Map<String, Value>, question: &Question) -> Result<GivenReply,
         .and_then(|request| request.into_iter().next())
         .and_then(|text| text.as_str().map(str::to_owned))
         .unwrap_or_default();
-    if let Some(text) = generated(first) {
-        let mut reply = GivenReply::text(text);
-        reply.user = user;
-        return Ok(reply);
+    if let Some(texts) = generated(first) {
+        let replies = texts.into_iter().map(|text| GivenReply {
+            user: user.clone(),
+            ..GivenReply::text(text)
+        });
+        return Ok(replies.collect());
     }
     let likelihoods: Option<Vec<f64>> = resps.iter().map(likelihood).collect();
     let likelihoods = likelihoods.ok_or("\"resps\" holds neither texts nor log-likelihoods")?;
@@ -288,17 +304,17 @@ fn reply(sample: &Map<String, Value>, question: &Question) -> Result<GivenReply,
             .zip(weights.iter().map(|weight| weight / sum))
             .collect(),
     );
-    Ok(reply)
+    Ok(vec![reply])
 }
 
-/// A generated text: `["text", …]` or the text itself. Of several repeats the first counts.
-fn generated(resp: &Value) -> Option<String> {
+/// Generated texts: `["text", …]`, one per repeat, or the only one itself.
+fn generated(resp: &Value) -> Option<Vec<String>> {
     match resp {
-        Value::String(text) => Some(text.clone()),
-        Value::Array(items) if likelihood(resp).is_none() => match items.first()? {
-            Value::String(text) => Some(text.clone()),
-            _ => None,
-        },
+        Value::String(text) => Some(vec![text.clone()]),
+        Value::Array(items) if !items.is_empty() && likelihood(resp).is_none() => items
+            .iter()
+            .map(|item| item.as_str().map(str::to_owned))
+            .collect(),
         _ => None,
     }
 }

@@ -29,6 +29,8 @@ mod promptfoo;
 mod pubmedqa;
 mod put;
 mod reference;
+mod reference_context;
+mod reference_told;
 mod replies;
 mod rgb;
 mod rows;

@@ -41,9 +41,9 @@ pub fn write_folder(
         entry.documents = whole.documents;
         entry.sub_questions = whole.sub_questions;
         entry.counterfactuals = whole.counterfactuals;
-        folder.add(&mut entry)?;
+        folder.add(&mut entry, false)?;
     }
-    let counts = folder.counts();
+    let counts = folder.count_all()?;
     folder.finish(manifest)?;
     output.finish()?;
     Ok(counts)

@@ -3,7 +3,8 @@
 //!
 //! A prediction has `question_id`, `p_sig`, `response`, `noise_doc_ids` and `adversarial_doc_ids`. The code writes
 //! the ids of *all* documents of the context, in their order, under `noise_doc_ids`, so that the context of a
-//! standard, sufficiency or integration reply can be composed again; of robustness it saved too little.
+//! standard, sufficiency or integration reply can be composed again; of robustness it saved too little, so that only
+//! its condition is known. What files and names say of conditions is read in `reference_told`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,15 +16,14 @@ use crate::data::import::entry::{entry, scalar_text};
 use crate::data::import::mapping::{
     CounterfactualFields, DocumentFields, Mapping, OptionFields, SubQuestionFields,
 };
-use crate::data::import::replies::GivenReply;
+use crate::data::import::reference_context::Documents;
+use crate::data::import::reference_told::{Told, survey};
+use crate::data::import::replies::{GivenReply, without_documents};
 use crate::data::import::rows::json_object;
 use crate::data::import::sink::Sink;
 use crate::data::import::walk::members;
 use crate::data::import::{ImportError, files, stem};
-use crate::domain::context::{
-    Condition, Context, ContextDocument, ContextSubQuestion, Mode, Scenario,
-};
-use crate::domain::passage::{Document, Role};
+use crate::domain::context::{Condition, Mode, Scenario};
 use crate::domain::text::short;
 use crate::source::Line;
 
@@ -210,7 +210,7 @@ fn joined(mut row: Map<String, Value>, groups: &mut [Groups; 3]) -> Map<String, 
     row
 }
 
-/// Reads all predictions into one run.
+/// Reads all predictions into one run, each under its condition.
 fn replies(sink: &mut Sink<'_>, paths: &[PathBuf], dataset: &Dataset) -> Result<(), ImportError> {
     let documents = Documents::of(dataset);
     let name = match paths {
@@ -219,14 +219,14 @@ fn replies(sink: &mut Sink<'_>, paths: &[PathBuf], dataset: &Dataset) -> Result<
     };
     sink.begin_run_on(&name, dataset)?;
     for path in paths {
-        let scenario = scenario_of(path);
+        let told = told_by(sink, path, paths, &dataset.name)?;
         let mut number = 0;
         let reader = sink.open(path)?;
         members(reader, &mut |_, value| {
             sink.look()?;
             number += 1;
             let place = format!("{}, record {number}", path.display());
-            match prediction(&value, scenario, dataset, &documents) {
+            match prediction(&value, &told, dataset, &documents) {
                 Ok((at, given)) => sink.reply(&dataset.questions[at], given),
                 Err(fault) => {
                     sink.bad(&place, &fault);
@@ -241,16 +241,45 @@ fn replies(sink: &mut Sink<'_>, paths: &[PathBuf], dataset: &Dataset) -> Result<
     Ok(())
 }
 
-/// The scenario that a file's name begins with.
-fn scenario_of(path: &Path) -> Option<Scenario> {
-    let name = path.file_name()?.to_string_lossy().to_lowercase();
-    name.split(['_', '.']).find_map(|part| part.parse().ok())
+/// What a file and its name say of the condition of its replies, and of their model; what had to be decided is said.
+fn told_by(
+    sink: &mut Sink<'_>,
+    path: &Path,
+    all: &[PathBuf],
+    dataset: &str,
+) -> Result<Told, ImportError> {
+    let mut told = Told::of_name(path, PREDICTIONS);
+    // "bioasq_robustness_p40": the dataset, not a model.
+    told.model = told
+        .model
+        .filter(|model| !model.eq_ignore_ascii_case(dataset));
+    let reader = sink.open(path)?;
+    sink.will_reopen();
+    let found = survey(reader, &mut || sink.look())?;
+    for decided in told.complete(&found) {
+        sink.note(&format!("{}: {decided}", path.display()));
+    }
+    let namesake = |other: &&PathBuf| *other != path && other.file_name() == path.file_name();
+    if told.model.is_none() && all.iter().any(|other| namesake(&other)) {
+        // The same file in several folders: the folder is what tells them apart.
+        told.model = path
+            .parent()
+            .and_then(Path::file_name)
+            .map(|name| name.to_string_lossy().into_owned());
+    }
+    if let Some(model) = told.model.as_ref().filter(|_| sink.request.model.is_none()) {
+        sink.note(&format!(
+            "the model's name \"{}\" is taken from the path; --model gives another",
+            short(model)
+        ));
+    }
+    Ok(told)
 }
 
 /// A prediction as the position of its question and the reply.
 fn prediction(
     value: &Value,
-    scenario: Option<Scenario>,
+    told: &Told,
     dataset: &Dataset,
     documents: &Documents<'_>,
 ) -> Result<(usize, GivenReply), String> {
@@ -276,130 +305,48 @@ fn prediction(
             ));
         }
     };
-    let p = value["p_sig"]
-        .as_f64()
-        .filter(|p| (0.0..=100.0).contains(p));
+    given.model.clone_from(&told.model);
+    let p = told.p_of(value)?;
     if let Some(p) = p {
         given.more.insert("p_sig".to_owned(), json!(p));
     }
-    if let Some(scenario) = scenario {
-        given
-            .more
-            .insert("scenario".to_owned(), json!(scenario.name()));
-        let ids: Vec<&str> = value["noise_doc_ids"]
-            .as_array()
-            .map(|ids| ids.iter().filter_map(Value::as_str).collect())
-            .unwrap_or_default();
-        given.setting = documents
-            .setting(&id, scenario, p, &ids, dataset)
-            .map(Box::new);
-    }
+    let Some(scenario) = told.scenario else {
+        return Ok((at, given));
+    };
+    given
+        .more
+        .insert("scenario".to_owned(), json!(scenario.name()));
+    let ids: Vec<&str> = value["noise_doc_ids"]
+        .as_array()
+        .map(|ids| ids.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
+    let Some(condition) = condition(scenario, told, p)? else {
+        return Ok((at, given));
+    };
+    let context = documents
+        .context(&id, &condition, &ids, dataset)
+        .unwrap_or_else(|| without_documents(&id, &condition));
+    given.setting = Some(Box::new((condition, context)));
     Ok((at, given))
 }
 
-/// The documents of a dataset by id, with the question that each is signal for.
-struct Documents<'a>(HashMap<&'a str, (&'a Document, Vec<&'a str>)>);
-
-impl<'a> Documents<'a> {
-    fn of(dataset: &'a Dataset) -> Documents<'a> {
-        let by_id = dataset
-            .documents()
-            .into_iter()
-            .map(|(document, questions)| (document.id.as_str(), (document, questions)))
-            .collect();
-        Documents(by_id)
-    }
-
-    /// Condition and context of a reply whose document ids were saved in order; `None` where they do not give
-    /// the whole context.
-    fn setting(
-        &self,
-        question_id: &str,
-        scenario: Scenario,
-        p: Option<f64>,
-        ids: &[&str],
-        dataset: &Dataset,
-    ) -> Option<(Condition, Context)> {
-        if ids.is_empty() || scenario == Scenario::Robustness {
-            return None;
+/// The condition of a reply; `None` for a standard one of which nothing says that the model was shown documents.
+fn condition(scenario: Scenario, told: &Told, p: Option<f64>) -> Result<Option<Condition>, String> {
+    let p = match (scenario, p) {
+        (Scenario::Standard, _) if told.docs == 0 => return Ok(None),
+        (Scenario::Standard, _) => 100.0,
+        (_, Some(p)) => p,
+        (_, None) => {
+            return Err(format!(
+                "nothing says how many per cent of the documents were signal: \"p_sig\" is missing, and the file's name has no p, as in {scenario}_p60{PREDICTIONS}"
+            ));
         }
-        let p = match scenario {
-            Scenario::Standard => 100.0,
-            _ => p?,
-        };
-        let mut documents = Vec::with_capacity(ids.len());
-        for (at, id) in ids.iter().enumerate() {
-            let (document, questions) = self.0.get(id)?;
-            let is_signal = questions.contains(&question_id);
-            documents.push(ContextDocument {
-                label: format!("DOC_{}", at + 1),
-                id: document.id.clone(),
-                role: if is_signal { Role::Signal } else { Role::Noise },
-                original_id: None,
-                source: document.source,
-                title: document.title.clone(),
-                content: document.content.clone(),
-                from_question: (!is_signal)
-                    .then(|| questions.first().map(|id| (*id).to_owned()))
-                    .flatten(),
-            });
-        }
-        let signal = documents
-            .iter()
-            .filter(|document| document.role == Role::Signal)
-            .count();
-        if signal == 0 && p > 0.0 {
-            // A version of the code that lists the noise only: the rest of the context is not known.
-            return None;
-        }
-        let condition = Condition {
-            scenario,
-            docs: documents.len(),
-            p,
-            mode: Mode::Independent,
-            ..Condition::default()
-        };
-        let sub_questions = match scenario {
-            Scenario::Integration => asked(question_id, &documents, dataset),
-            _ => Vec::new(),
-        };
-        let context = Context {
-            question_id: question_id.to_owned(),
-            scenario,
-            docs_requested: documents.len(),
-            docs: documents.len(),
-            p_requested: p,
-            p: 100.0 * signal as f64 / documents.len() as f64,
-            seed: condition.seed,
-            mode: condition.mode,
-            source: condition.source,
-            short: false,
-            variant: None,
-            documents,
-            sub_questions,
-        };
-        Some((condition, context))
-    }
-}
-
-/// The sub-questions that were asked: those of the signal documents in the context, in the file's order.
-fn asked(
-    question_id: &str,
-    documents: &[ContextDocument],
-    dataset: &Dataset,
-) -> Vec<ContextSubQuestion> {
-    let subs = dataset.pools(question_id).sub_questions;
-    subs.iter()
-        .filter_map(|sub| {
-            let document = documents
-                .iter()
-                .find(|document| document.role == Role::Signal && document.id == sub.doc_id)?;
-            Some(ContextSubQuestion {
-                question: sub.question.clone(),
-                answer: sub.answer.clone(),
-                label: document.label.clone(),
-                planted: None,
-            })
-        })
-        .collect()
+    };
+    Ok(Some(Condition {
+        scenario,
+        docs: told.docs,
+        p,
+        mode: Mode::Independent,
+        ..Condition::default()
+    }))
 }

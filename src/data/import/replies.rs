@@ -13,6 +13,9 @@ use crate::domain::score::score;
 const UNKNOWN_CONTEXT: &str =
     "imported: what the model was shown is not known, so this counts as standard without documents";
 
+/// What is said where only the condition is known.
+const UNKNOWN_DOCUMENTS: &str = "imported: the condition is known, but not the documents that the model was shown, so only the main answer is scored";
+
 /// What is said where it is known.
 const IMPORTED: &str = "imported from another program's file";
 
@@ -39,8 +42,11 @@ pub(super) struct GivenReply {
     pub(super) probabilities: Option<Vec<(char, f64)>>,
     /// When it was asked: RFC 3339.
     pub(super) created_at: Option<String>,
-    /// Under which condition and with which context it was asked, where the file tells.
+    /// Under which condition and with which context it was asked, where the file tells; a context without
+    /// documents, see [`without_documents`], where it tells the condition only.
     pub(super) setting: Option<Box<(Condition, Context)>>,
+    /// Sampling settings as the file says them; `{"seed": k}` tells the k-th repeat of a request from the first.
+    pub(super) sampling: Value,
     /// What else the file says, kept with the record.
     pub(super) more: Map<String, Value>,
 }
@@ -113,7 +119,53 @@ impl GivenReply {
             probabilities: None,
             created_at: None,
             setting: None,
+            sampling: Value::Null,
             more: Map::new(),
+        }
+    }
+}
+
+/// How much is known of what the model was shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    /// Condition and documents.
+    Whole,
+    /// The condition only.
+    Condition,
+    /// Nothing.
+    Nothing,
+}
+
+impl Known {
+    /// What is said beside every score.
+    fn caution(self) -> &'static str {
+        match self {
+            Known::Whole => IMPORTED,
+            Known::Condition => UNKNOWN_DOCUMENTS,
+            Known::Nothing => UNKNOWN_CONTEXT,
+        }
+    }
+}
+
+impl GivenReply {
+    /// Says that it is the k-th repeat of its request, from 0 on: reports count all of them.
+    pub(super) fn repeat(&mut self, k: usize) {
+        if k > 0 {
+            self.sampling = json!({ "seed": k });
+        }
+    }
+
+    /// How much is known of what the model was shown.
+    pub(super) fn known(&self) -> Known {
+        match self.setting.as_deref() {
+            None => Known::Nothing,
+            Some((condition, context)) => {
+                let shown = condition.docs > 0 || condition.scenario != Scenario::Standard;
+                match shown && context.documents.is_empty() {
+                    true => Known::Condition,
+                    false => Known::Whole,
+                }
+            }
         }
     }
 }
@@ -135,7 +187,7 @@ pub(super) struct Run {
 
 /// The record of a reply: read and scored as one of our own.
 pub(super) fn record(run: &Run, question: &Question, given: GivenReply) -> ReplyRecord {
-    let known = given.setting.is_some();
+    let caution = given.known().caution();
     let (condition, context) = match given.setting.clone() {
         Some(setting) => *setting,
         None => unknown(question),
@@ -166,14 +218,14 @@ pub(super) fn record(run: &Run, question: &Question, given: GivenReply) -> Reply
             "name": model_name,
             "backend": "replay",
             "detail": run.origin,
-            "caution": if known { IMPORTED } else { UNKNOWN_CONTEXT },
+            "caution": caution,
             "window": null,
         }),
         model_name,
-        sampling: Value::Null,
+        sampling: given.sampling.clone(),
         raw: given.text.clone().unwrap_or_default(),
         reply: match &given.text {
-            Ok(_) => reply_json(&given, known),
+            Ok(_) => reply_json(&given),
             Err(_) => Value::Null,
         },
         failure: match &given.text {
@@ -191,11 +243,15 @@ pub(super) fn record(run: &Run, question: &Question, given: GivenReply) -> Reply
 }
 
 /// Everything of a reply but its text, in the form of our own, with what the other program's file said.
-fn reply_json(given: &GivenReply, known: bool) -> Value {
+fn reply_json(given: &GivenReply) -> Value {
     let mut imported = given.more.clone();
     imported.insert(
         "context".to_owned(),
-        Value::from(if known { "known" } else { "unknown" }),
+        Value::from(match given.known() {
+            Known::Whole => "known",
+            Known::Condition => "documents unknown",
+            Known::Nothing => "unknown",
+        }),
     );
     imported.insert(
         "prompt_known".to_owned(),
@@ -232,13 +288,20 @@ fn unknown(question: &Question) -> (Condition, Context) {
         counterfactuals: &[],
         noise: &noise,
     };
-    let context = compose(question, pools, &condition).unwrap_or_else(|_| Context {
-        question_id: question.id.clone(),
+    let context = compose(question, pools, &condition)
+        .unwrap_or_else(|_| without_documents(&question.id, &condition));
+    (condition, context)
+}
+
+/// The context of a condition of which the documents are not known: as many as asked for, none of them listed.
+pub(super) fn without_documents(question_id: &str, condition: &Condition) -> Context {
+    Context {
+        question_id: question_id.to_owned(),
         scenario: condition.scenario,
-        docs_requested: 0,
-        docs: 0,
+        docs_requested: condition.docs,
+        docs: condition.docs,
         p_requested: condition.p,
-        p: 0.0,
+        p: condition.p,
         seed: condition.seed,
         mode: condition.mode,
         source: condition.source,
@@ -246,8 +309,7 @@ fn unknown(question: &Question) -> (Condition, Context) {
         variant: None,
         documents: Vec::new(),
         sub_questions: Vec::new(),
-    });
-    (condition, context)
+    }
 }
 
 #[cfg(test)]

@@ -42,7 +42,8 @@ pub(super) fn read(sink: &mut Sink<'_>) -> Result<(), ImportError> {
                 open = Some(record.run.clone());
             }
             record.run = sink.run_name().unwrap_or(&record.run).to_owned();
-            let known = record.reply["imported"]["context"] != "unknown";
+            let told = &record.reply["imported"]["context"];
+            let known = *told != "unknown" && *told != "documents unknown";
             sink.store_record(&record, known)?;
         }
         if open.is_none() {

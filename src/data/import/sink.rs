@@ -13,7 +13,7 @@ use crate::data::dataset::Dataset;
 use crate::data::import::entry::Entry;
 use crate::data::import::folder::{FolderWriter, Output, Written};
 use crate::data::import::mapping::Mapping;
-use crate::data::import::replies::{GivenReply, Run, record};
+use crate::data::import::replies::{GivenReply, Known, Run, record};
 use crate::data::import::{
     ImportError, Kind, PROBLEMS_LISTED, Progress, Report, Request, RunReport, SetReport, kinds,
     stem,
@@ -47,6 +47,10 @@ pub(super) struct Sink<'a> {
     taken: usize,
     /// Documents of contexts that are no signal documents of their question.
     other_roles: usize,
+    /// Replies of which not even the condition is known.
+    no_condition: usize,
+    /// Replies of which the condition is known, but not the documents.
+    no_documents: usize,
     /// Questions whose text is not byte for byte that of the file.
     cleaned: usize,
 }
@@ -93,6 +97,8 @@ impl<'a> Sink<'a> {
             records: 0,
             taken: 0,
             other_roles: 0,
+            no_condition: 0,
+            no_documents: 0,
             cleaned: 0,
         }
     }
@@ -278,7 +284,7 @@ impl<'a> Sink<'a> {
         self.other_roles += entry.other_roles;
         let own = entry.question.id.clone();
         unique_documents(entry);
-        match folder.add(entry)? {
+        match folder.add(entry, self.run.is_some())? {
             Written::New => {}
             Written::Renamed => {
                 let note = format!(
@@ -310,10 +316,10 @@ impl<'a> Sink<'a> {
 
     /// Ends the dataset folder; `documents` says whose documents it holds.
     pub(super) fn end_set(&mut self, documents: &str) -> Result<(), ImportError> {
-        let Some((name, folder)) = self.folder.take() else {
+        let Some((name, mut folder)) = self.folder.take() else {
             return Ok(());
         };
-        let (counts, shown) = (folder.counts(), folder.shown().to_path_buf());
+        let (counts, shown) = (folder.count_all()?, folder.shown().to_path_buf());
         let manifest = self.manifest(&name, documents);
         let Some(fingerprint) = folder.finish(manifest)? else {
             self.note(&format!(
@@ -494,12 +500,20 @@ impl<'a> Sink<'a> {
         if let Some(model) = &self.request.model {
             given.model = Some(model.clone());
         }
-        let known = given.setting.is_some();
+        let known = given.known();
         let Some((run, _)) = &self.run else {
             return Ok(());
         };
+        let unknown = match known {
+            Known::Whole => None,
+            Known::Condition => Some(&mut self.no_documents),
+            Known::Nothing => Some(&mut self.no_condition),
+        };
+        if let Some(count) = unknown.filter(|_| given.text.is_ok()) {
+            *count += 1;
+        }
         let record = record(run, question, given);
-        self.store_record(&record, known)
+        self.store_record(&record, known == Known::Whole)
     }
 
     /// Stores a record as it is in the run that is open.
@@ -556,15 +570,17 @@ impl<'a> Sink<'a> {
         if let Some(store) = self.store.take() {
             store.commit()?;
         }
-        if self
-            .report
-            .runs
-            .iter()
-            .any(|run| run.contexts_known < run.replies)
-        {
+        if self.no_condition > 0 {
             self.note(
                 "what the model was shown is not known for replies of other programs: they are stored as standard without documents, and say so",
             );
+        }
+        if self.no_documents > 0 {
+            let text = format!(
+                "of {} the condition is known, but not the documents that were shown: only the main answer is scored",
+                count(self.no_documents, "reply")
+            );
+            self.note(&text);
         }
         if self.other_roles > 0 {
             let text = format!(

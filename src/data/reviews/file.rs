@@ -5,10 +5,11 @@ use std::io::Write;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::data::clock::check_time;
 use crate::data::export::Table;
 use crate::data::parquet_file::Column;
 use crate::data::reviews::record::{EditedRecord, VerdictRecord};
-use crate::domain::annotation::{Hand, LONGEST_NOTE, Part, annotator_name};
+use crate::domain::annotation::{Hand, LONGEST_NOTE, Part, given_name};
 use crate::domain::context::Pools;
 use crate::domain::plain::json_reason;
 use crate::domain::question::Question;
@@ -147,7 +148,13 @@ impl ReviewRow {
                 ));
             }
         };
-        let annotator = annotator_name(&self.reviewer).ok_or("reviewer is empty")?;
+        let annotator = given_name(&self.reviewer).map_err(|why| format!("reviewer {why}"))?;
+        for (field, time) in [
+            ("first_at", &self.first_at),
+            ("updated_at", &self.updated_at),
+        ] {
+            check_time(time).map_err(|why| format!("{field} {why}"))?;
+        }
         if self.dataset.trim().is_empty() {
             return Err("dataset is empty".to_owned());
         }

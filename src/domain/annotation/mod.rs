@@ -119,6 +119,20 @@ pub fn annotator_name(text: &str) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
+/// A person's name from a file: [`annotator_name`], but one that is too long is refused, since two may begin alike.
+///
+/// # Errors
+/// Half a sentence, to follow the name of the field.
+pub fn given_name(text: &str) -> Result<String, String> {
+    let length = text.chars().count();
+    if length > LONGEST_NAME {
+        return Err(format!(
+            "has {length} characters; at most {LONGEST_NAME} are expected"
+        ));
+    }
+    annotator_name(text).ok_or_else(|| "is empty".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

@@ -4,6 +4,7 @@
 //! 1. One offered letter, in whatever brackets, quotes, tags, width or case.
 //! 2. The whole text of exactly one option.
 //! 3. Words before the answer ("Option", "The answer is") are taken off.
+//!    "A:" before another letter and nothing else is the label of an answer.
 //! 4. Letters joined by `/`, `,`, "and", "or", "to": several options.
 //! 5. An initial that abbreviates a word of one option ("S. aureus"): that option.
 //! 6. A letter and text ("B. text"): **the letter decides**, also where the text is another one's (noted);
@@ -264,7 +265,10 @@ fn read_short(text: &str, options: &Options<'_>, notes: &mut Vec<String>, leads:
         notes.push("none of the options".into());
         return Read::by(Choice::NotOffered, Rule::NoneOfThem);
     }
-    listed(&bare, options, notes)
+    nothing_else
+        .then(|| labelled(&bare, options, notes))
+        .flatten()
+        .or_else(|| listed(&bare, options, notes))
         .or_else(|| abbreviated(&bare, options, notes))
         .or_else(|| letter_with_text(&bare, options, notes))
         .or_else(|| worded(&bare, options, notes))
@@ -276,6 +280,22 @@ fn read_short(text: &str, options: &Options<'_>, notes: &mut Vec<String>, leads:
             notes.push("the answer names none of the options".into());
             Read::nothing()
         })
+}
+
+/// "A: C" and nothing else: the label of an answer, as beside "Q:", and not option A; where that option's text is the
+/// letter, it may be either.
+fn labelled(bare: &str, options: &Options<'_>, notes: &mut Vec<String>) -> Option<Read> {
+    let said = unwrap(bare.strip_prefix('A')?.trim_start().strip_prefix(':')?);
+    let mut letters = said.chars();
+    let letter = letters.next().filter(char::is_ascii_uppercase)?;
+    if letters.next().is_some() || letter == 'A' || !options.offers(letter) {
+        return None;
+    }
+    if options.by_text(&said).is_some() {
+        return None;
+    }
+    notes.push("\"A:\" is taken for the label of the answer".into());
+    Some(Read::letter(letter, Rule::OneLetter))
 }
 
 /// "B?": a letter, or the text of an option, with nothing but a question mark. It is all that is said, so

@@ -38,6 +38,14 @@ pub(super) static CORRECTION: Pattern = Pattern::new(|| {
     ))
 });
 
+/// "The answer is D for a stable patient; for this one it is C": what follows is about the case itself, what stands
+/// before perhaps about another. Neither is said to be the answer to the question alone.
+pub(super) static CONTRAST: Pattern = Pattern::new(|| {
+    compile(
+        r"(?i)[;,.:\u{2014}\u{2013}]\s*(?:(?:but|and|whereas|while)\s+)?(?:for|in)\s+(?:this|our|the\s+(?:present|current|given))\s+(?:[\w-]+\s+){0,2}?(?:one|patients?|case|question|scenario|woman|man|child|infant|boy|girl)\b[^.;\n]*$",
+    )
+});
+
 /// Words that take back what was just said.
 static RETRACTION: Pattern = Pattern::new(|| {
     compile(
@@ -169,7 +177,14 @@ mod tests {
 
     #[test]
     fn patterns_compile() {
-        for pattern in [&TURN, &CORRECTION, &RETRACTION, &OBJECTS, &CORRECTED] {
+        for pattern in [
+            &TURN,
+            &CORRECTION,
+            &CONTRAST,
+            &RETRACTION,
+            &OBJECTS,
+            &CORRECTED,
+        ] {
             assert!(pattern.get().is_some());
         }
     }

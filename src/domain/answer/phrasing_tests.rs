@@ -106,6 +106,39 @@ fn a_correction_counts_without_another_announcement() {
 }
 
 #[test]
+fn answers_for_different_patients_compete() {
+    all_are(
+        &[
+            "For a stable patient the answer is D; for this one it is C.",
+            "The answer is D in adults, but for this patient it is C.",
+        ],
+        Outcome::SeveralOptions,
+        None,
+    );
+    all_answer(
+        'C',
+        &[
+            "For this patient it is C.",
+            "The answer is C. For this patient, it is C because of the shock.",
+        ],
+    );
+    all_answer(
+        'D',
+        &["The answer is D. In this case it is important that C is not given."],
+    );
+}
+
+#[test]
+fn a_labels_the_answer_where_another_letter_follows_alone() {
+    all_answer('C', &["A: C", "A: C.", "**A:** C", "A: (C)"]);
+    assert_eq!(
+        read_with("A: C", &["C", "B", "D", "E"]).outcome,
+        Outcome::SeveralOptions,
+        "option A reads so itself"
+    );
+}
+
+#[test]
 fn words_of_correction_alone_change_nothing() {
     all_answer(
         'D',

@@ -3,7 +3,7 @@
 //! Statements are collected in the order of the text, each strong ("the answer is B", "B is the correct
 //! answer") or weak ("B is right", "which leaves B"). Then:
 //! 1. Strong statements count before weak ones; a weak one after a strong one counts only if it follows
-//!    words of correction ("wait", "actually").
+//!    words of correction ("wait", "actually"); where it is said of "this patient" or "this one", both compete.
 //! 2. Of strong statements the last one decides if something between them turns or concludes ("but",
 //!    "therefore"); two that merely stand beside each other compete, and no option is chosen. Weak ones
 //!    compete unless the later corrects the earlier.
@@ -17,7 +17,7 @@
 //! 6. A leaning ("I lean towards B") is a weak statement: the reply prefers one option and names no other.
 
 use super::choice::{Choice, MAX_ANSWER, Read, read_text};
-use super::corrections::{CORRECTION, OBJECTS, TURN, retracted};
+use super::corrections::{CONTRAST, CORRECTION, OBJECTS, TURN, retracted};
 use super::evidence::{Mapped, Rule};
 use super::letters::leading_letter;
 use super::meant::{SUPPOSED, sentence_start};
@@ -102,7 +102,7 @@ fn weigh(text: &str, all: &[Statement]) -> Option<Read> {
         let corrects = corrected || narrows || pattern.is_match(between);
         match (strong, old_strong) {
             (true, false) => (chosen, competing) = (Some(statement), false),
-            (false, true) if !corrects => {}
+            (false, true) if !corrects && !CONTRAST.is_match(between) => {}
             _ => (chosen, competing) = (Some(statement), !corrects),
         }
     }

@@ -11,10 +11,11 @@ const LONGEST: usize = 160;
 /// How many items were asked for, and what became of them.
 pub fn outcome(stage: Stage, report: &StageReport) -> String {
     let kept = report.made();
-    let asked = kept + report.dropped() + report.failed();
+    let asked = report.asked();
     let how = [
         (report.repaired(), "after a repair"),
         (report.flawed(), "with a flaw"),
+        (report.stayed(), "from before"),
     ];
     let how: Vec<String> = how
         .iter()
@@ -36,22 +37,33 @@ pub fn outcome(stage: Stage, report: &StageReport) -> String {
         _ if kept == asked => format!("all kept{how}"),
         _ => format!("{kept} kept{how}"),
     };
-    listed(
+    let text = listed(
         format!("{head}: {kept}"),
         &[
             (report.dropped(), "dropped"),
             (report.failed(), "without a reply"),
         ],
-    )
+    );
+    match report.nothing() {
+        0 => text,
+        number => format!("{text}; nothing to make for {}", count(number, "question")),
+    }
 }
 
 /// What a search has found: what it asks for are questions, what it makes are documents.
 fn found(report: &StageReport) -> String {
     let all = report.questions.len();
     let with = report.questions.iter().filter(|(_, own)| own.made > 0);
-    let documents = count(report.made(), "document");
+    let documents = match report.stayed() {
+        0 => count(report.made(), "document"),
+        old => format!("{} ({old} from before)", count(report.made(), "document")),
+    };
     let found = match with.count() {
         0 => "no document found".to_owned(),
+        _ if report.fresh() == 0 => format!(
+            "no document found, {} from before",
+            count(report.made(), "document")
+        ),
         with if with == all => format!("{documents} found, some for each"),
         with => format!("{documents} found, for {with} of them"),
     };
@@ -61,9 +73,23 @@ fn found(report: &StageReport) -> String {
     listed(
         format!("searched for {}: {found}", count(all, "question")),
         &[
-            (pages, "pages dropped"),
+            (
+                pages,
+                if pages == 1 {
+                    "page dropped"
+                } else {
+                    "pages dropped"
+                },
+            ),
             (report.failed(), "without a reply"),
-            (report.skipped(), "pages not read"),
+            (
+                report.skipped(),
+                if report.skipped() == 1 {
+                    "page not read"
+                } else {
+                    "pages not read"
+                },
+            ),
         ],
     )
 }
@@ -78,8 +104,15 @@ fn listed(mut text: String, numbers: &[(usize, &str)]) -> String {
 
 /// Why items are missing: the most frequent reasons, what differs between items left open; `None` where none is missing.
 pub fn reasons(report: &StageReport) -> Option<String> {
+    let nothings = report.nothings();
     let dropped = report.losses(|one| &one.dropped);
-    let groups = by_reason(dropped.chain(report.losses(|one| &one.failed)));
+    let lost = dropped.chain(report.losses(|one| &one.failed));
+    // Where something failed, that is why the rest stays.
+    let lost = lost.chain(report.losses(|one| match one.failed.is_empty() {
+        true => &one.stayed,
+        false => &[],
+    }));
+    let groups = by_reason(lost.chain(nothings.iter().map(|(id, loss)| (*id, loss))));
     let named: Vec<String> = groups
         .iter()
         .take(NAMED)
@@ -96,6 +129,38 @@ pub fn reasons(report: &StageReport) -> Option<String> {
     }
 }
 
+/// What a stage means for a later one that has been through: items of it that went, and that are to be made.
+pub fn of_later(stage: Stage, gone: usize, due: usize) -> String {
+    let noun = match stage {
+        Stage::Topics => "topic",
+        Stage::Retrieve => "document",
+        Stage::SubQuestions => "sub-question",
+        Stage::Adversarial => "adversarial edit",
+    };
+    let mut said = Vec::new();
+    if gone > 0 {
+        let verb = if gone == 1 { "it rests" } else { "they rest" };
+        said.push(format!(
+            "{} went, since what {verb} on has changed",
+            count(gone, noun)
+        ));
+    }
+    match (stage, due) {
+        (_, 0) => {}
+        (Stage::Retrieve, due) => said.push(format!(
+            "documents of {} are to be looked for anew",
+            count(due, "question")
+        )),
+        (_, 1) => said.push(format!("1 {noun} is to be made")),
+        (_, due) => said.push(format!("{} are to be made", count(due, noun))),
+    }
+    let then = match due {
+        0 => String::new(),
+        _ => format!(" (`medrgb build {}`)", stage.name()),
+    };
+    format!("{}: {}{then}", stage.words(), said.join("; "))
+}
+
 /// What is said where nothing came of a stage; `rest` are the stages that were not run for that.
 pub fn nothing_kept(stage: Stage, report: &StageReport, rest: &[Stage]) -> String {
     let mut text = format!(
@@ -103,6 +168,9 @@ pub fn nothing_kept(stage: Stage, report: &StageReport, rest: &[Stage]) -> Strin
         stage.name(),
         outcome(stage, report)
     );
+    if report.stayed() > 0 && stage != Stage::Retrieve {
+        text += ". What was made before stays";
+    }
     if let Some(reasons) = reasons(report) {
         text += &format!(". Why: {reasons}");
     }
@@ -132,6 +200,31 @@ mod tests {
     use super::*;
     use crate::domain::build::QuestionReport;
 
+    #[test]
+    fn what_a_stage_means_for_a_later_one_is_said() {
+        assert_eq!(
+            of_later(Stage::Adversarial, 3, 1),
+            "adversarial edits: 3 adversarial edits went, since what they rest on has changed; 1 adversarial edit is to be made (`medrgb build counterfactual`)"
+        );
+        assert_eq!(
+            of_later(Stage::SubQuestions, 1, 0),
+            "sub-questions: 1 sub-question went, since what it rests on has changed"
+        );
+    }
+
+    #[test]
+    fn what_stays_from_before_is_counted_apart() {
+        let mut own = QuestionReport::default();
+        own.fail("topic", "the search can't be reached");
+        own.stay("a", "the search can't be reached", "");
+        let some = report(&[own]);
+        assert_eq!(
+            outcome(Stage::Retrieve, &some),
+            "searched for 1 question: no document found, 1 document from before, 1 without a reply"
+        );
+        assert_eq!(reasons(&some).unwrap(), "1 × the search can't be reached");
+    }
+
     fn report(of: &[QuestionReport]) -> StageReport {
         let questions = of.iter().cloned().enumerate();
         StageReport {
@@ -154,7 +247,7 @@ mod tests {
         );
         assert_eq!(
             reasons(&some).unwrap(),
-            "2 × the answer \"…\" does not stand in the document; 1 × no reply came within N s"
+            "2 × the answer \"…\" does not stand in the document; 1 × no reply came within 6 s"
         );
         let mut all = QuestionReport::default();
         all.keep("", 0, "");

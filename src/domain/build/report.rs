@@ -1,5 +1,7 @@
 //! What became of the items of a stage, question by question.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 /// An item that is not in the dataset, or is there with a flaw.
@@ -12,7 +14,8 @@ pub struct Loss {
     pub reason: String,
 }
 
-/// What became of the items of one question in one stage. Every item is made, dropped or failed.
+/// What became of the items of one question in one stage. Every item is made, dropped or failed; one that failed or was
+/// dropped now is made all the same where an earlier one stays.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct QuestionReport {
@@ -32,6 +35,15 @@ pub struct QuestionReport {
     /// Web pages that were not read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Loss>,
+    /// Of the items made, those of an earlier run that stay since no better ones came: why none did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stayed: Vec<Loss>,
+    /// Items that are to be made, or made anew: what they rest on is new or has changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub due: Vec<Loss>,
+    /// Why there was nothing to make for the question; empty where there was.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub nothing: String,
 }
 
 impl QuestionReport {
@@ -48,6 +60,25 @@ impl QuestionReport {
     /// A web page that was not read.
     pub fn skip(&mut self, item: &str, reason: impl Into<String>) {
         self.skipped.push(loss(item, reason));
+    }
+
+    /// An item of an earlier run that stays, with its flaws.
+    pub fn stay(&mut self, item: &str, reason: impl Into<String>, flaws: &str) {
+        self.stayed.push(loss(item, reason));
+        self.keep(item, 0, flaws);
+    }
+
+    /// An item that is to be made; each is said once.
+    pub fn owe(&mut self, item: &str, reason: impl Into<String>) {
+        self.due.retain(|known| known.item != item);
+        self.due.push(loss(item, reason));
+    }
+
+    /// Items that were made or asked for.
+    pub fn asked(&self) -> usize {
+        let stands = |lost: &&Loss| self.stayed.iter().any(|stays| stays.item == lost.item);
+        let silent = self.failed.iter().filter(|lost| !stands(lost)).count();
+        self.made + self.dropped.len() + silent
     }
 
     /// Counts an item that is made.
@@ -109,6 +140,39 @@ impl StageReport {
         self.sum(|report| report.skipped.len())
     }
 
+    /// Items of an earlier run that stay.
+    pub fn stayed(&self) -> usize {
+        self.sum(|report| report.stayed.len())
+    }
+
+    /// Items that this run itself has made.
+    pub fn fresh(&self) -> usize {
+        self.made().saturating_sub(self.stayed())
+    }
+
+    /// Items that are to be made.
+    pub fn due(&self) -> usize {
+        self.sum(|report| report.due.len())
+    }
+
+    /// Questions for which there was nothing to make.
+    pub fn nothing(&self) -> usize {
+        self.sum(|report| usize::from(!report.nothing.is_empty()))
+    }
+
+    /// Items that were made or asked for.
+    pub fn asked(&self) -> usize {
+        self.sum(QuestionReport::asked)
+    }
+
+    /// Why there was nothing to make, for each question where that was so.
+    pub fn nothings(&self) -> Vec<(&str, Loss)> {
+        let with = self.questions.iter();
+        with.filter(|(_, report)| !report.nothing.is_empty())
+            .map(|(id, report)| (id.as_str(), loss("", report.nothing.as_str())))
+            .collect()
+    }
+
     /// Takes in newer reports: those of other questions stay.
     pub fn take_in(&mut self, newer: &StageReport) {
         for (id, report) in &newer.questions {
@@ -135,40 +199,104 @@ impl StageReport {
 pub type Reason<'a> = (String, Vec<(&'a str, &'a Loss)>);
 
 /// Losses grouped by what went wrong, the most frequent first: reasons that differ only in what they quote and in their
-/// numbers are one.
+/// numbers are one. What differs is left open in the words of a group, what all share is not.
 pub fn by_reason<'a>(losses: impl Iterator<Item = (&'a str, &'a Loss)>) -> Vec<Reason<'a>> {
-    let mut groups: Vec<Reason<'a>> = Vec::new();
+    let mut groups: Vec<(String, Vec<(&str, &Loss)>)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for (question, loss) in losses {
-        let reason = common(&loss.reason);
-        match groups.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, all)) => all.push((question, loss)),
-            None => groups.push((reason, vec![(question, loss)])),
+        let key: String = pieces(&loss.reason).iter().map(Piece::key).collect();
+        let place = *places.entry(key.clone()).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push((key, Vec::new()));
+        }
+        if let Some((_, all)) = groups.get_mut(place) {
+            all.push((question, loss));
         }
     }
+    let mut groups: Vec<Reason<'_>> = groups
+        .into_iter()
+        .map(|(_, all)| (common(&all), all))
+        .collect();
     groups.sort_by_key(|(_, all)| std::cmp::Reverse(all.len()));
     groups
 }
 
-/// A reason without what it quotes, and with its numbers left open.
-fn common(reason: &str) -> String {
-    let mut out = String::new();
-    for (at, piece) in reason.split('"').enumerate() {
-        // Every second piece stands between quotation marks.
-        if at % 2 == 1 {
-            out.push_str("\"…\"");
-            continue;
-        }
-        let mut in_number = false;
-        for c in piece.chars() {
-            match (c.is_ascii_digit(), in_number) {
-                (true, true) => {}
-                (true, false) => out.push('N'),
-                (false, _) => out.push(c),
-            }
-            in_number = c.is_ascii_digit();
+/// A part of a reason.
+enum Piece<'a> {
+    /// Words that make the reason what it is.
+    Fixed(&'a str),
+    /// What may differ from item to item: a number, or what is quoted.
+    Number(&'a str),
+    Quoted(&'a str),
+}
+
+impl Piece<'_> {
+    /// What reasons of one group have in common.
+    fn key(&self) -> &str {
+        match self {
+            Piece::Fixed(text) => text,
+            Piece::Number(_) => "\u{1}",
+            Piece::Quoted(_) => "\u{2}",
         }
     }
-    out
+
+    fn text(&self) -> &str {
+        let (Piece::Fixed(text) | Piece::Number(text) | Piece::Quoted(text)) = self;
+        text
+    }
+}
+
+/// A reason as fixed words, numbers and quotations; the quotation marks belong to the fixed words.
+fn pieces(reason: &str) -> Vec<Piece<'_>> {
+    let mut all = Vec::new();
+    for (at, part) in reason.split('"').enumerate() {
+        if at > 0 {
+            all.push(Piece::Fixed("\""));
+        }
+        // Every second part stands between quotation marks.
+        match at % 2 {
+            1 => all.push(Piece::Quoted(part)),
+            _ => numbers(part, &mut all),
+        }
+    }
+    all
+}
+
+fn numbers<'a>(part: &'a str, all: &mut Vec<Piece<'a>>) {
+    let mut rest = part;
+    while let Some(first) = rest.chars().next() {
+        let is_number = first.is_ascii_digit();
+        let end = rest.find(|c: char| c.is_ascii_digit() != is_number);
+        let (now, later) = rest.split_at(end.unwrap_or(rest.len()));
+        all.push(match is_number {
+            true => Piece::Number(now),
+            false => Piece::Fixed(now),
+        });
+        rest = later;
+    }
+}
+
+/// The words of a group: what differs between its reasons is left open.
+fn common(losses: &[(&str, &Loss)]) -> String {
+    let Some(((_, first), others)) = losses.split_first() else {
+        return String::new();
+    };
+    let mut shared: Vec<Option<String>> = pieces(&first.reason)
+        .iter()
+        .map(|piece| Some(piece.text().to_owned()))
+        .collect();
+    for (_, other) in others
+        .iter()
+        .filter(|(_, other)| other.reason != first.reason)
+    {
+        for (own, piece) in shared.iter_mut().zip(pieces(&other.reason)) {
+            if own.as_deref() != Some(piece.text()) {
+                *own = None;
+            }
+        }
+    }
+    let open = |piece: Option<String>| piece.unwrap_or_else(|| "…".to_owned());
+    shared.into_iter().map(open).collect()
 }
 
 #[cfg(test)]
@@ -192,8 +320,36 @@ mod tests {
             shown,
             [
                 ("the answer \"…\" does not stand in the document", 2),
-                ("no reply came within N s", 1)
+                ("no reply came within 6 s", 1)
             ]
         );
+    }
+
+    #[test]
+    fn what_all_reasons_share_is_shown_as_it_was() {
+        let lost = |reason: &str| loss("d", reason);
+        let losses = [
+            lost("http://127.0.0.1:80/v1 sent 3 bytes"),
+            lost("http://127.0.0.1:80/v1 sent 14 bytes"),
+        ];
+        let groups = by_reason(losses.iter().map(|loss| ("q", loss)));
+        assert_eq!(groups.len(), 1);
+        assert_eq!(groups[0].0, "http://127.0.0.1:80/v1 sent … bytes");
+    }
+
+    #[test]
+    fn an_item_that_failed_and_stays_is_counted_once() {
+        let mut own = QuestionReport::default();
+        own.keep("a", 0, "");
+        own.fail("b", "no reply came");
+        own.stay("b", "no reply came", "");
+        own.fail("c", "no reply came");
+        own.owe("d", "new");
+        own.owe("d", "newer");
+        assert_eq!((own.made, own.asked(), own.due.len()), (2, 3, 1));
+        let report = StageReport {
+            questions: vec![("q".into(), own)],
+        };
+        assert_eq!((report.fresh(), report.stayed()), (1, 1));
     }
 }

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::passage::{Counterfactual, Document, Role, Source, SubQuestion};
-use crate::domain::text::short;
+use crate::domain::text::{number, short};
 
 mod change;
 mod compose;
@@ -350,7 +350,7 @@ pub struct Context {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ComposeError {
     /// `p` outside 0 to 100 or not a number.
-    #[error("p is {0}, but it must be a number from 0 to 100")]
+    #[error("p is {}, but it must be a number from 0 to 100", number(*.0))]
     BadP(f64),
     /// Integration without any signal document asks nothing.
     #[error(

@@ -8,18 +8,19 @@ use std::ops::Range;
 
 use serde_json::{Map, json};
 
+use crate::data::built::REPORT;
 use crate::domain::build::{
-    EditDraft, EditSize, Issue, Level, adversarial, apply, read_edit, stating,
+    EditDraft, EditSize, Issue, Level, Stage, adversarial, apply, read_edit, stating,
 };
 use crate::domain::passage::{Counterfactual, Document, SubQuestion};
 use crate::domain::prompt::BuildPrompt;
 use crate::domain::question::Question;
 use crate::domain::text::{collapse, short};
 use crate::engine::ask::to_value;
-use crate::engine::build::asker::{Ask, Asker, Candidate, Made, sentences};
+use crate::engine::build::asker::{Ask, Asker, Candidate, Check, Made, sentences};
 use crate::engine::build::store::MadeFor;
 use crate::engine::build::sub_questions::{documents, verdict, verdict_form};
-use crate::engine::build::{BuildError, each, gather};
+use crate::engine::build::{Build, BuildError, each, gather};
 use crate::model::{Field, FieldKind, ReplyForm};
 
 /// The most sentences that are written anew.
@@ -51,6 +52,11 @@ impl<'a> Task<'a> {
             document,
             sub,
         }
+    }
+
+    /// The document's id.
+    pub(super) fn document_id(&self) -> &str {
+        &self.document.id
     }
 
     /// The sentences to be written anew.
@@ -115,17 +121,24 @@ impl<'a> Task<'a> {
             }
             text = text.replacen(old.as_str(), new, 1);
         }
-        let issues = adversarial(original, Some(&self.sub.answer), &draft.planted, &text);
+        self.kept_by_rules(Edited {
+            planted: draft.planted,
+            text,
+        })
+    }
+
+    /// An edit by the rules: what drops it is an error.
+    fn kept_by_rules(&self, edited: Edited) -> Result<Candidate<Edited>, String> {
+        let original = self.document.content.as_str();
+        let truth = Some(self.sub.answer.as_str());
+        let issues = adversarial(original, truth, &edited.planted, &edited.text);
         let (hard, left): (Vec<Issue>, Vec<Issue>) = issues
             .into_iter()
             .filter(|issue| issue.kind.level() != Level::Notice)
             .partition(|issue| issue.kind.level() == Level::Error);
         match hard.is_empty() {
             true => Ok(Candidate {
-                value: Edited {
-                    planted: draft.planted,
-                    text,
-                },
+                value: edited,
                 left,
             }),
             false => Err(sentences(&hard)),
@@ -148,27 +161,43 @@ pub(super) async fn run(
     let dataset = documents(build)?;
     let mut items = Vec::new();
     for (at, question) in build.worked_on() {
-        items.extend(tasks(question, &dataset).into_iter().map(|task| (at, task)));
+        let edits = dataset.pools(&question.id).counterfactuals;
+        items.extend(tasks(question, &dataset).into_iter().map(|task| {
+            let mut before = edits.iter();
+            let before = before.find(|edit| edit.original_id == task.document.id);
+            (at, task, before)
+        }));
     }
     if items.is_empty() {
-        return Err(BuildError::Usage(format!(
-            "{} has no sub-questions yet; make them first with `medrgb build subqa`",
-            build.parts.folder.path().display()
-        )));
+        return Err(BuildError::Usage(without_sub_questions(build)?));
     }
     let made = each(
         items,
         build.ceiling(),
         on_progress,
-        |(at, task)| async move { Ok((at, (task, of_task(asker, task).await?))) },
+        |(at, task, before)| async move { Ok((at, of_task(asker, task, before).await?)) },
     )
     .await?;
     Ok(gather(
         build,
         made,
         "the question has no sub-questions",
-        |own, (task, made)| take(own, task, made),
+        take,
     ))
+}
+
+/// What is said where there is nothing to edit.
+fn without_sub_questions(build: &Build) -> Result<String, BuildError> {
+    let folder = build.parts.folder.path().display();
+    let report = build.parts.folder.report()?;
+    Ok(match report.contains_key(Stage::SubQuestions.name()) {
+        true => format!(
+            "the stage subqa kept no sub-question for these questions, so that there is nothing to edit; {folder}/{REPORT} says why for each"
+        ),
+        false => {
+            format!("{folder} has no sub-questions yet; make them first with `medrgb build subqa`")
+        }
+    })
 }
 
 /// The documents of a question that have a sub-question, each once.
@@ -192,54 +221,90 @@ pub(super) fn tasks<'a>(
     .collect()
 }
 
-fn take(own: &mut MadeFor, task: Task<'_>, made: Made<Edited>) {
-    let id = task.document.id.as_str();
-    match made {
+/// What was made of a task, and the edit of an earlier run if it can stay, with its flaws.
+struct OfTask<'a> {
+    task: Task<'a>,
+    made: Made<Edited>,
+    before: Option<(&'a Counterfactual, String)>,
+}
+
+fn take(own: &mut MadeFor, one: OfTask<'_>) {
+    let id = one.task.document.id.as_str();
+    let (failed, why) = match one.made {
         Made::Kept {
             value,
             repairs,
-            left,
+            flaws,
         } => {
-            own.report.keep(id, repairs, &sentences(&left));
-            let ratio = EditSize::of(&task.document.content, &value.text).rounded();
+            own.report.keep(id, repairs, &flaws);
+            let ratio = EditSize::of(&one.task.document.content, &value.text).rounded();
             own.records.push(to_value(&Counterfactual {
                 original_id: id.to_owned(),
                 new_answer: value.planted,
                 edited_document: value.text,
                 extra: Map::from_iter([("edit_ratio".to_owned(), json!(ratio))]),
             }));
+            return;
         }
-        Made::Dropped(why) => own.report.drop(id, why),
-        Made::Failed(why) => own.report.fail(id, why),
+        Made::Dropped(why) => (false, why),
+        Made::Failed(why) => (true, why),
+    };
+    match (&one.before, failed) {
+        (_, true) => own.report.fail(id, why.as_str()),
+        (None, false) => own.report.drop(id, why.as_str()),
+        (Some(_), false) => {}
+    }
+    if let Some((before, flaws)) = one.before {
+        let why = format!("the one of before stays: {why}");
+        own.report.stay(id, why, &flaws);
+        own.records.push(to_value(before));
     }
 }
 
-async fn of_task(asker: &Asker<'_>, task: Task<'_>) -> Result<Made<Edited>, BuildError> {
-    let Sentences { places, texts } = match task.sentences() {
-        Ok(sentences) => sentences,
-        Err(why) => return Ok(Made::Dropped(why)),
+async fn of_task<'a>(
+    asker: &Asker<'_>,
+    task: Task<'a>,
+    before: Option<&'a Counterfactual>,
+) -> Result<OfTask<'a>, BuildError> {
+    let also = async |edited: &Edited| match asker.build.parts.settings.model_checks {
+        true => contradicts(asker, task, edited).await,
+        false => Ok(Check::Good),
     };
-    let read =
-        |raw: &str| read_edit(raw, texts.len()).and_then(|draft| task.judged(&places, draft));
-    asker
-        .checked(&task.ask(&texts), read, async |edited: &Edited| match asker
-            .build
-            .parts
-            .settings
-            .model_checks
+    let made = match task.sentences() {
+        Ok(Sentences { places, texts }) => {
+            let read = |raw: &str| {
+                read_edit(raw, texts.len()).and_then(|draft| task.judged(&places, draft))
+            };
+            asker.checked(&task.ask(&texts), read, &also).await?
+        }
+        Err(why) => Made::Dropped(why),
+    };
+    let mut stays = None;
+    if let (Some(before), false) = (before, matches!(made, Made::Kept { .. })) {
+        let edited = Edited {
+            planted: before.new_answer.clone(),
+            text: before.edited_document.clone(),
+        };
+        if let Ok(candidate) = task.kept_by_rules(edited)
+            && (matches!(made, Made::Failed(_))
+                || !matches!(also(&candidate.value).await?, Check::Bad(_)))
         {
-            true => contradicts(asker, task, edited).await,
-            false => Ok(None),
-        })
-        .await
+            stays = Some((before, sentences(&candidate.left)));
+        }
+    }
+    Ok(OfTask {
+        task,
+        made,
+        before: stays,
+    })
 }
 
-/// Why a model says that the planted answer does not contradict the true one, if it does.
+/// Whether a model says that the planted answer contradicts the true one.
 async fn contradicts(
     asker: &Asker<'_>,
     task: Task<'_>,
     edited: &Edited,
-) -> Result<Option<String>, BuildError> {
+) -> Result<Check, BuildError> {
     let ask = Ask {
         question_id: &task.question.id,
         item: &task.document.id,
@@ -250,10 +315,11 @@ async fn contradicts(
         },
         form: verdict_form(),
     };
-    Ok(verdict(asker, &ask).await?.map(|reason| {
+    verdict(asker, &ask, |reason| {
         format!(
             "the wrong answer \"{}\" does not contradict the true one: {reason}",
             short(&edited.planted)
         )
-    }))
+    })
+    .await
 }

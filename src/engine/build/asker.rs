@@ -50,13 +50,51 @@ pub(super) enum Made<T> {
         value: T,
         /// How often it was asked for again.
         repairs: u32,
-        /// Rules that it still breaks.
-        left: Vec<Issue>,
+        /// What is not quite right about it, in words.
+        flaws: String,
     },
     /// No reply kept the rules: why the last one did not.
     Dropped(String),
     /// No reply came; the next run asks again.
     Failed(String),
+}
+
+/// What comes of a check by a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Check {
+    /// Nothing is wrong, or nothing was to be checked.
+    Good,
+    /// Why the item is not kept.
+    Bad(String),
+    /// The model gives no verdict that can be read: the item is kept, and this is said of it.
+    Unclear(String),
+    /// No reply came; the next run asks again.
+    Silent(String),
+}
+
+/// What becomes of a reply that can be kept by the rules; the inner error is why a check forbids it.
+async fn settled<T>(
+    candidate: Candidate<T>,
+    repairs: u32,
+    also: &impl AsyncFn(&T) -> Result<Check, BuildError>,
+) -> Result<Result<Made<T>, String>, BuildError> {
+    let mut flaws = sentences(&candidate.left);
+    match also(&candidate.value).await? {
+        Check::Good => {}
+        Check::Bad(reason) => return Ok(Err(reason)),
+        Check::Silent(why) => {
+            return Ok(Ok(Made::Failed(format!("it could not be checked: {why}"))));
+        }
+        Check::Unclear(said) => {
+            let before = if flaws.is_empty() { "" } else { "; " };
+            flaws += &format!("{before}{said}");
+        }
+    }
+    Ok(Ok(Made::Kept {
+        value: candidate.value,
+        repairs,
+        flaws,
+    }))
 }
 
 /// A reply as the ledger keeps it.
@@ -110,7 +148,7 @@ impl<'a> Asker<'a> {
 
     /// Asks until a reply can be read and nothing is wrong with it, at most once and `repairs` times again; each time
     /// the model is told what was wrong. A reply that only breaks rules that are no reason to drop it is kept if no
-    /// better one comes. `also` is asked about a reply with which nothing else is wrong: a reason is one more.
+    /// better one comes. `also` is asked about everything that is kept: what it finds bad is not.
     ///
     /// # Errors
     /// [`BuildError`] where the user stops it, nothing can be had from the model, or the ledger can't be written.
@@ -118,11 +156,10 @@ impl<'a> Asker<'a> {
         &self,
         ask: &Ask<'_>,
         read: impl Fn(&str) -> Result<Candidate<T>, String>,
-        also: impl AsyncFn(&T) -> Result<Option<String>, BuildError>,
+        also: impl AsyncFn(&T) -> Result<Check, BuildError>,
     ) -> Result<Made<T>, BuildError> {
         let mut feedback: Option<Feedback> = None;
-        let mut best: Option<Made<T>> = None;
-        let mut fewest = usize::MAX;
+        let mut flawed: Vec<(u32, Candidate<T>)> = Vec::new();
         let mut why = String::new();
         for attempt in 0..=self.build.parts.settings.repairs {
             let (answer, fresh) = match self.answer(ask, attempt, feedback.as_ref()).await? {
@@ -135,29 +172,19 @@ impl<'a> Asker<'a> {
                 self.keep(*entry).await?;
             }
             if let Some(refused) = answer.refused {
-                return Ok(Made::Dropped(refused));
+                why = refused;
+                break;
             }
             why = match candidate {
-                Ok(Candidate { value, left }) if left.is_empty() => match also(&value).await? {
-                    Some(reason) => reason,
-                    None => {
-                        return Ok(Made::Kept {
-                            value,
-                            repairs: attempt,
-                            left,
-                        });
+                Ok(candidate) if candidate.left.is_empty() => {
+                    match settled(candidate, attempt, &also).await? {
+                        Ok(made) => return Ok(made),
+                        Err(reason) => reason,
                     }
-                },
-                Ok(Candidate { value, left }) => {
-                    let said = sentences(&left);
-                    if left.len() < fewest {
-                        fewest = left.len();
-                        best = Some(Made::Kept {
-                            value,
-                            repairs: attempt,
-                            left,
-                        });
-                    }
+                }
+                Ok(candidate) => {
+                    let said = sentences(&candidate.left);
+                    flawed.push((attempt, candidate));
                     said
                 }
                 Err(reason) => reason,
@@ -167,7 +194,14 @@ impl<'a> Asker<'a> {
                 problem: why.clone(),
             });
         }
-        Ok(best.unwrap_or(Made::Dropped(why)))
+        flawed.sort_by_key(|(attempt, candidate)| (candidate.left.len(), *attempt));
+        for (attempt, candidate) in flawed {
+            match settled(candidate, attempt, &also).await? {
+                Ok(made) => return Ok(made),
+                Err(reason) => why = reason,
+            }
+        }
+        Ok(Made::Dropped(why))
     }
 
     /// The answer to a request: from the ledger, or asked now together with its entry, which is not written yet. The

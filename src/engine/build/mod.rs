@@ -11,6 +11,7 @@ mod offline;
 mod online;
 mod plan;
 mod prepare;
+mod rests;
 mod retrieve;
 mod store;
 mod sub_questions;
@@ -124,6 +125,19 @@ pub struct Done {
     pub report: StageReport,
     /// What was asked now.
     pub tally: Tally,
+    /// Later stages of which items went, or are to be made, since what they rest on has changed.
+    pub later: Vec<Later>,
+}
+
+/// What a stage means for a later one that has been through before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Later {
+    /// The later stage.
+    pub stage: Stage,
+    /// Items of it that went: what they rest on is no longer there, or is another.
+    pub gone: usize,
+    /// Items of it that are to be made.
+    pub due: usize,
 }
 
 impl Build {
@@ -183,11 +197,12 @@ pub async fn run(
         Stage::SubQuestions => sub_questions::run(&asker, on_progress).await?,
         Stage::Adversarial => adversarial::run(&asker, on_progress).await?,
     };
-    let report = store::store(build, stage, made)?;
+    let (report, later) = store::store(build, stage, made)?;
     Ok(Done {
         stage,
         report,
         tally: asker.tally(),
+        later,
     })
 }
 
@@ -220,7 +235,7 @@ where
 }
 
 /// Gathers what was made item by item into what was made for each question that is worked on, in order. A question of
-/// which nothing was to be made is dropped for the reason `nothing`.
+/// which nothing was to be made says so with the reason `nothing`.
 fn gather<T>(
     build: &Build,
     made: Vec<(usize, T)>,
@@ -243,7 +258,7 @@ fn gather<T>(
     }
     let untouched = |own: &&mut store::MadeFor| own.report == QuestionReport::default();
     for own in all.iter_mut().filter(untouched) {
-        own.report.drop("", nothing);
+        nothing.clone_into(&mut own.report.nothing);
     }
     all
 }

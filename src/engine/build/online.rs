@@ -15,7 +15,7 @@ use crate::domain::question::Question;
 use crate::domain::text::shortened;
 use crate::engine::ask::to_value;
 use crate::engine::build::BuildError;
-use crate::engine::build::asker::{Ask, Asker, Candidate, Made, hash_of, sentences};
+use crate::engine::build::asker::{Ask, Asker, Candidate, Check, Made, hash_of};
 use crate::engine::build::retrieve::Pool;
 use crate::engine::build::web::{Link, Page, SearchTrouble, Web};
 use crate::model::{Field, FieldKind, ReplyForm};
@@ -188,13 +188,18 @@ async fn ranked(
             left: Vec::new(),
         })
     };
-    Ok(match asker.checked(&ask, read, async |_| Ok(None)).await? {
-        Made::Kept { value, .. } => value,
-        Made::Dropped(why) | Made::Failed(why) => {
-            report.skip("links", format!("taken in the order of the search: {why}"));
-            (0..links.len()).collect()
-        }
-    })
+    Ok(
+        match asker
+            .checked(&ask, read, async |_: &Vec<usize>| Ok(Check::Good))
+            .await?
+        {
+            Made::Kept { value, .. } => value,
+            Made::Dropped(why) | Made::Failed(why) => {
+                report.skip("links", format!("taken in the order of the search: {why}"));
+                (0..links.len()).collect()
+            }
+        },
+    )
 }
 
 /// The document that a page becomes; where it becomes none, the report says why.
@@ -208,7 +213,7 @@ async fn document(
     let page = match stoppable(asker, web.page(&link.url)).await? {
         Ok(page) => page,
         Err(skip) => {
-            report.skip(&link.url, skip.reason);
+            report.skip(&shortened(&link.url, MOST_SNIPPET), skip.reason);
             return Ok(None);
         }
     };
@@ -216,13 +221,10 @@ async fn document(
         Made::Kept {
             value: Some(text),
             repairs,
-            left,
+            ..
         } => {
             if repairs > 0 {
                 report.repaired += 1;
-            }
-            if !left.is_empty() {
-                report.skip(&page.url, sentences(&left));
             }
             text
         }
@@ -290,7 +292,9 @@ async fn summary(
             left: Vec::new(),
         })
     };
-    asker.checked(&ask, read, async |_| Ok(None)).await
+    asker
+        .checked(&ask, read, async |_: &Option<String>| Ok(Check::Good))
+        .await
 }
 
 /// How many characters of a page fit the model's window beside the question and the summary.

@@ -2,6 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
+use crate::data::dataset::Dataset;
 use crate::domain::build::{Stage, StagePlan};
 use crate::engine::build::asker::Asker;
 use crate::engine::build::{Build, BuildError, adversarial, sub_questions, topics};
@@ -23,7 +24,7 @@ pub fn plan(build: &Build, stages: &[Stage]) -> Result<Vec<StagePlan>, BuildErro
         .iter()
         .map(|&stage| {
             let asker = Asker::new(build, stage, &cancel);
-            let mut plan = counted(&asker)?;
+            let mut plan = counted(&asker, stages)?;
             let model_checks = build.parts.settings.model_checks
                 && matches!(stage, Stage::SubQuestions | Stage::Adversarial);
             if model_checks {
@@ -38,7 +39,7 @@ pub fn plan(build: &Build, stages: &[Stage]) -> Result<Vec<StagePlan>, BuildErro
         .collect()
 }
 
-fn counted(asker: &Asker<'_>) -> Result<StagePlan, BuildError> {
+fn counted(asker: &Asker<'_>, stages: &[Stage]) -> Result<StagePlan, BuildError> {
     let build = asker.build;
     let mut count = Count::new(asker.stage);
     let own = build.parts.folder.dataset()?;
@@ -63,29 +64,56 @@ fn counted(asker: &Asker<'_>) -> Result<StagePlan, BuildError> {
             }
             None => count.guess(guessed_documents(build), 80),
         },
-        Stage::Adversarial => {
-            let mut guess = 0;
-            for (_, question) in build.worked_on() {
-                let Some(dataset) = dataset else { continue };
-                let tasks = adversarial::tasks(question, dataset);
-                if tasks.is_empty() {
-                    guess += dataset.pools(&question.id).signal.len();
-                }
-                for task in tasks {
-                    let Ok(sentences) = task.sentences() else {
-                        continue;
-                    };
-                    count.add(asker.look(&task.ask(&sentences.texts))?, 90);
-                }
-            }
-            match dataset {
-                None => count.guess(guessed_documents(build), 90),
-                Some(_) if guess > 0 => count.guess(guess, 90),
-                Some(_) => {}
-            }
-        }
+        Stage::Adversarial => edits(asker, dataset, stages, &mut count)?,
     }
     Ok(count.0)
+}
+
+/// Edits are made of documents with a sub-question. Those that the stage of the sub-questions will still ask for, where it
+/// is planned too, may get one.
+fn edits(
+    asker: &Asker<'_>,
+    dataset: Option<&Dataset>,
+    stages: &[Stage],
+    count: &mut Count,
+) -> Result<(), BuildError> {
+    let build = asker.build;
+    let asked_before = stages.contains(&Stage::SubQuestions);
+    let Some(dataset) = dataset else {
+        if asked_before {
+            count.guess(guessed_documents(build), 90);
+        }
+        return Ok(());
+    };
+    // Sub-questions of the dataset that the questions came from are not taken.
+    let own = build.parts.folder.dataset()?.is_some();
+    let before = Asker::new(build, Stage::SubQuestions, asker.cancel);
+    let mut guess = 0;
+    for (_, question) in build.worked_on() {
+        let tasks = match own {
+            true => adversarial::tasks(question, dataset),
+            false => Vec::new(),
+        };
+        if asked_before {
+            for document in dataset.pools(&question.id).signal {
+                let has_one = tasks.iter().any(|task| task.document_id() == document.id);
+                let asked = sub_questions::ask(question, document);
+                if !has_one && !before.look(&asked)?.0 {
+                    guess += 1;
+                }
+            }
+        }
+        for task in tasks {
+            let Ok(sentences) = task.sentences() else {
+                continue;
+            };
+            count.add(asker.look(&task.ask(&sentences.texts))?, 90);
+        }
+    }
+    if guess > 0 {
+        count.guess(guess, 90);
+    }
+    Ok(())
 }
 
 /// Only the web takes a model: one call for the links, one for each page.

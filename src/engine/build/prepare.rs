@@ -13,7 +13,7 @@ use crate::data::ledger::{Entry, EntryKind, Ledger};
 use crate::domain::build::{Held, QuestionReport, Scope, Stage, StageReport};
 use crate::domain::question::Question;
 use crate::domain::text::{count, short};
-use crate::engine::build::{Build, BuildError, Parts};
+use crate::engine::build::{Build, BuildError, Parts, store};
 
 /// The folder of a build: made or taken, or only looked at.
 ///
@@ -44,6 +44,7 @@ pub fn prepare(
     look: bool,
 ) -> Result<Build, BuildError> {
     let first = limit(&mut parts, scope.limit)?;
+    let first = keep_own(&mut parts, first)?;
     let work = work(&scope.only, &parts.questions, first)?;
     let mut ledger = match look {
         true => Ledger::look(parts.folder.path())?,
@@ -52,7 +53,13 @@ pub fn prepare(
     if !look {
         parts.folder.clear_unfinished();
         if scope.again {
-            restart(&mut ledger, stages, &parts.questions, &work)?;
+            let again: Vec<&Question> = work
+                .iter()
+                .filter_map(|&at| parts.questions.get(at))
+                .collect();
+            // First that it is to be made: a kill in between must not hide it.
+            store::owe(&parts.folder, stages, &again)?;
+            restart(&mut ledger, stages, &again)?;
         }
     }
     Ok(Build {
@@ -76,6 +83,19 @@ fn limit(parts: &mut Parts, limit: Option<usize>) -> Result<usize, BuildError> {
         at <= limit || own.contains(question.id.as_str())
     });
     Ok(limit)
+}
+
+/// Puts the questions of the folder that were not given behind those that were: what was made for them must not get lost.
+/// Gives how many may be worked on.
+fn keep_own(parts: &mut Parts, first: usize) -> Result<usize, BuildError> {
+    let given: HashSet<String> = parts.questions.iter().map(|q| q.id.clone()).collect();
+    let first = first.min(parts.questions.len());
+    let own = parts.folder.questions()?.unwrap_or_default();
+    let own = own
+        .into_iter()
+        .filter(|question| !given.contains(&question.id));
+    parts.questions.extend(own);
+    Ok(first)
 }
 
 /// Positions of the questions that are worked on: of the first so many, those that are named.
@@ -107,11 +127,10 @@ fn work(only: &[String], questions: &[Question], first: usize) -> Result<Vec<usi
 fn restart(
     ledger: &mut Ledger,
     stages: &[Stage],
-    questions: &[Question],
-    work: &[usize],
+    questions: &[&Question],
 ) -> Result<(), BuildError> {
     for stage in stages {
-        for question in work.iter().filter_map(|&at| questions.get(at)) {
+        for question in questions {
             ledger.append(Entry {
                 kind: EntryKind::Restart,
                 stage: stage.name().to_owned(),

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::data::dataset::SIGNAL;
 use crate::domain::build::QuestionReport;
-use crate::domain::passage::Document;
+use crate::domain::passage::{Document, Source};
 use crate::domain::question::Question;
 use crate::domain::text::text_key;
 use crate::engine::ask::to_value;
@@ -35,8 +36,10 @@ pub(super) async fn run(
     };
     let items: Vec<(usize, &Question)> = build.worked_on().collect();
     let topics = &topics;
+    let before = build.parts.folder.lists(SIGNAL)?;
+    let before = &before;
     each(items, build.ceiling(), on_progress, |(at, question)| {
-        of_question(asker, at, question, topics)
+        of_question(asker, at, question, topics, before)
     })
     .await
 }
@@ -46,25 +49,54 @@ async fn of_question(
     at: usize,
     question: &Question,
     topics: &HashMap<String, Vec<String>>,
+    before: &Map<String, Value>,
 ) -> Result<MadeFor, BuildError> {
     let mut pool = Pool::default();
     let mut report = QuestionReport::default();
     match topics.get(&question.id) {
-        None => report.drop("", "the question has no search topics"),
+        None => "the question has no search topics".clone_into(&mut report.nothing),
         Some(topics) => {
             offline::find(asker, question, topics, &mut pool).await?;
             online::find(asker, question, topics, &mut pool, &mut report).await?;
             if pool.documents.is_empty() && report.failed.is_empty() {
-                report.drop("", "no document was found");
+                "no document was found".clone_into(&mut report.nothing);
             }
         }
     }
     report.made = pool.documents.len();
+    let searched = asker.build.parts.index.is_some();
+    stay(&mut pool, &mut report, before.get(&question.id), searched);
     Ok(MadeFor {
         question: at,
         records: pool.documents.iter().map(to_value).collect(),
         report,
     })
+}
+
+/// Documents of an earlier run stay where nothing was found, or something got no answer or was dropped: then nothing was
+/// learnt about them. A search that went through replaces them; `searched` says that an index was, which always answers.
+fn stay(pool: &mut Pool, report: &mut QuestionReport, before: Option<&Value>, searched: bool) {
+    let replaced = searched && !pool.documents.is_empty();
+    let why = match (report.failed.first(), report.dropped.first()) {
+        (Some(lost), _) => format!("something got no reply now: {}", lost.reason),
+        (None, Some(lost)) => format!("something was dropped now: {}", lost.reason),
+        (None, None) if pool.documents.is_empty() => report.nothing.clone(),
+        (None, None) => return,
+    };
+    for record in before.and_then(Value::as_array).into_iter().flatten() {
+        let Ok(document) = serde_json::from_value::<Document>(record.clone()) else {
+            continue;
+        };
+        let online = document.source == Some(Source::Online);
+        if pool.has(&document) || (replaced && !online) {
+            continue;
+        }
+        report.stay(&document.id, format!("it is from before: {why}"), "");
+        pool.put(document);
+    }
+    if !pool.documents.is_empty() {
+        report.nothing.clear();
+    }
 }
 
 /// The documents of a question, each once by id and by text.
@@ -76,6 +108,20 @@ pub(super) struct Pool {
 }
 
 impl Pool {
+    /// Whether it has a document with this id or text.
+    fn has(&self, document: &Document) -> bool {
+        let key = text_key(&document.content);
+        self.by_id.contains_key(&document.id) || self.by_text.contains_key(&key)
+    }
+
+    /// Takes a document that is not there yet as it is.
+    fn put(&mut self, document: Document) {
+        let at = self.documents.len();
+        self.by_id.insert(document.id.clone(), at);
+        self.by_text.insert(text_key(&document.content), at);
+        self.documents.push(document);
+    }
+
     /// Takes a document; `found` says what found it. One that is there already is found once more.
     pub(super) fn add(&mut self, mut document: Document, found: Value) {
         if document.content.trim().is_empty() {
@@ -92,9 +138,7 @@ impl Pool {
         document
             .extra
             .insert(FOUND_BY.to_owned(), Value::Array(vec![found]));
-        self.by_id.insert(document.id.clone(), self.documents.len());
-        self.by_text.insert(key, self.documents.len());
-        self.documents.push(document);
+        self.put(document);
     }
 }
 

@@ -1,14 +1,16 @@
 //! Writing what a stage has made: its file, the report, the manifest.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::data::built::{REPORT, TOPICS};
+use crate::data::built::{BuiltFolder, REPORT, TOPICS};
 use crate::data::dataset::{COUNTERFACTUALS, MANIFEST, SIGNAL, SUB_QUESTIONS};
 use crate::domain::build::{QuestionReport, Stage, StageReport};
+use crate::domain::question::Question;
 use crate::engine::ask::to_value;
-use crate::engine::build::{Build, BuildError};
+use crate::engine::build::rests::{Changed, rest};
+use crate::engine::build::{Build, BuildError, Later};
 
 /// Version of the manifest's part `build`.
 const SCHEMA: u32 = 1;
@@ -36,7 +38,8 @@ fn place(stage: Stage) -> usize {
 }
 
 /// Writes a stage's file, its part of the report, and the manifest. Records of questions that were not worked on stay;
-/// records of later stages that were made from something else are removed.
+/// records of later stages that rest on something else now are removed, and the report says that they are to be made.
+/// The report comes first and the stage's own file last: who is killed in between does it all again.
 ///
 /// # Errors
 /// Where a file can't be read or written.
@@ -44,7 +47,7 @@ pub(super) fn store(
     build: &Build,
     stage: Stage,
     made: Vec<MadeFor>,
-) -> Result<StageReport, BuildError> {
+) -> Result<(StageReport, Vec<Later>), BuildError> {
     let mut report = StageReport::default();
     let mut records: HashMap<usize, Vec<Value>> = HashMap::new();
     for one in made {
@@ -53,62 +56,57 @@ pub(super) fn store(
         }
         records.insert(one.question, one.records);
     }
-    let changed = write_records(build, FILES[place(stage)], &mut records)?;
-    for later in &FILES[place(stage) + 1..] {
-        forget(build, later, &changed)?;
+    let folder = &build.parts.folder;
+    let name = FILES[place(stage)];
+    let before = folder.lists(name)?;
+    let after = lists(build, &before, &mut records);
+    let mut whole = folder.report()?;
+    let changed = Changed {
+        stage,
+        before: &before,
+        after: &after,
+    };
+    let rests = rest(build, &changed, &whole)?;
+    for one in &rests {
+        if let Some(reports) = &one.reports {
+            whole.insert(one.stage.name().to_owned(), Value::Object(reports.clone()));
+        }
     }
-    write_report(build, stage, &report)?;
+    write_report(build, stage, &report, whole)?;
+    for (name, lists) in rests.iter().rev().filter_map(|one| one.lists.as_ref()) {
+        folder.write_lists(name, lists)?;
+    }
+    folder.write_lists(name, &after)?;
     write_manifest(build, stage)?;
-    Ok(report)
+    let later = rests.into_iter().map(|one| one.later);
+    Ok((report, later.filter(|one| one.gone + one.due > 0).collect()))
 }
 
-/// Writes a stage's records; gives the ids of questions whose records are others than before.
-fn write_records(
+/// A stage's lists with the new records.
+fn lists(
     build: &Build,
-    name: &str,
+    before: &Map<String, Value>,
     records: &mut HashMap<usize, Vec<Value>>,
-) -> Result<HashSet<String>, BuildError> {
-    let mut old = build.parts.folder.lists(name)?;
-    let mut new = Map::new();
-    let mut changed = HashSet::new();
+) -> Map<String, Value> {
+    let mut all = Map::new();
     for (at, question) in build.parts.questions.iter().enumerate() {
-        let before = old.shift_remove(&question.id);
         let now = match records.remove(&at) {
             Some(list) if list.is_empty() => None,
             Some(list) => Some(Value::Array(list)),
-            None => before.clone(),
+            None => before.get(&question.id).cloned(),
         };
-        if now != before {
-            changed.insert(question.id.clone());
-        }
-        if let Some(list) = now {
-            new.insert(question.id.clone(), list);
-        }
+        all.extend(now.map(|list| (question.id.clone(), list)));
     }
-    build.parts.folder.write_lists(name, &new)?;
-    Ok(changed)
-}
-
-/// Removes the records of these questions, and of those that are no longer there.
-fn forget(build: &Build, name: &str, changed: &HashSet<String>) -> Result<(), BuildError> {
-    let mut lists = build.parts.folder.lists(name)?;
-    let before = lists.len();
-    let known: HashSet<&str> = build
-        .parts
-        .questions
-        .iter()
-        .map(|q| q.id.as_str())
-        .collect();
-    lists.retain(|id, _| known.contains(id.as_str()) && !changed.contains(id));
-    match lists.len() == before {
-        true => Ok(()),
-        false => Ok(build.parts.folder.write_lists(name, &lists)?),
-    }
+    all
 }
 
 /// Puts a stage's part into the report; questions that were not worked on keep theirs.
-fn write_report(build: &Build, stage: Stage, report: &StageReport) -> Result<(), BuildError> {
-    let mut whole = build.parts.folder.report()?;
+fn write_report(
+    build: &Build,
+    stage: Stage,
+    report: &StageReport,
+    mut whole: Map<String, Value>,
+) -> Result<(), BuildError> {
     let mut old = match whole.shift_remove(stage.name()) {
         Some(Value::Object(part)) => part,
         _ => Map::new(),
@@ -132,6 +130,44 @@ fn write_report(build: &Build, stage: Stage, report: &StageReport) -> Result<(),
         ordered.extend(part.map(|part| (stage.name().to_owned(), part)));
     }
     Ok(build.parts.folder.write_object(REPORT, &ordered)?)
+}
+
+/// Says in the report that these questions were begun anew in these stages, so that a kill does not hide it.
+///
+/// # Errors
+/// Where a file can't be read or written.
+pub(super) fn owe(
+    folder: &BuiltFolder,
+    stages: &[Stage],
+    questions: &[&Question],
+) -> Result<(), BuildError> {
+    let mut whole = folder.report()?;
+    let mut said = false;
+    for stage in stages {
+        let Some(part) = whole.get_mut(stage.name()).and_then(Value::as_object_mut) else {
+            continue;
+        };
+        for question in questions {
+            let Some(own) = part.get_mut(&question.id) else {
+                continue;
+            };
+            if let Ok(mut read) = serde_json::from_value::<QuestionReport>(own.clone()) {
+                read.owe("", "it was begun anew and is not through");
+                *own = to_value(&read);
+                said = true;
+            }
+        }
+    }
+    if !said {
+        return Ok(());
+    }
+    folder.write_object(REPORT, &whole)?;
+    let mut manifest = folder.manifest()?;
+    if manifest.contains_key("files") {
+        manifest.insert("files".to_owned(), Value::Object(folder.hashes()?));
+        folder.write_object(MANIFEST, &manifest)?;
+    }
+    Ok(())
 }
 
 fn write_manifest(build: &Build, stage: Stage) -> Result<(), BuildError> {

@@ -10,7 +10,7 @@ use crate::domain::prompt::BuildPrompt;
 use crate::domain::question::Question;
 use crate::domain::text::{collapse, document_key, short};
 use crate::engine::ask::to_value;
-use crate::engine::build::asker::{Ask, Asker, Candidate, Made, sentences};
+use crate::engine::build::asker::{Ask, Asker, Candidate, Check, Made, sentences};
 use crate::engine::build::store::MadeFor;
 use crate::engine::build::{Build, BuildError, each, gather};
 use crate::model::{Field, FieldKind, ReplyForm};
@@ -71,78 +71,112 @@ pub(super) async fn run(
     let dataset = documents(build)?;
     let mut items = Vec::new();
     for (at, question) in build.worked_on() {
-        items.extend(
-            dataset
-                .pools(&question.id)
-                .signal
-                .iter()
-                .map(|document| (at, question, document)),
-        );
+        let pools = dataset.pools(&question.id);
+        items.extend(pools.signal.iter().map(|document| {
+            let mut before = pools.sub_questions.iter();
+            let before = before.find(|sub| sub.doc_id == document.id);
+            (at, question, document, before)
+        }));
     }
     let made = each(
         items,
         build.ceiling(),
         on_progress,
-        |(at, question, document)| async move {
-            let made = of_document(asker, question, document).await?;
-            Ok((at, (document, made)))
+        |(at, question, document, before)| async move {
+            Ok((at, of_document(asker, question, document, before).await?))
         },
     )
     .await?;
-    Ok(gather(
-        build,
-        made,
-        "the question has no documents",
-        |own, (document, made)| take(own, document, made),
-    ))
+    Ok(gather(build, made, "the question has no documents", take))
 }
 
-fn take(own: &mut MadeFor, document: &Document, made: Made<SubDraft>) {
-    match made {
+/// What was made for a document, and the sub-question of an earlier run if it can stay, with its flaws.
+struct OfDocument<'a> {
+    document: &'a Document,
+    made: Made<SubDraft>,
+    before: Option<(&'a SubQuestion, String)>,
+}
+
+fn take(own: &mut MadeFor, one: OfDocument<'_>) {
+    let id = one.document.id.as_str();
+    let (failed, why) = match one.made {
         Made::Kept {
             value,
             repairs,
-            left,
-        } => {
+            flaws,
+        } => match repeated(own, &value.question) {
             // Asked twice in one context, nobody could tell which document is meant.
-            let same = |record: &&Value| {
-                let asked = record["question"].as_str().unwrap_or_default();
-                document_key(asked) == document_key(&value.question)
-            };
-            if let Some(first) = own.records.iter().find(same) {
-                let first = short(first["doc_id"].as_str().unwrap_or_default());
-                let why = format!("the same sub-question is asked of {first} already");
-                return own.report.drop(&document.id, why);
+            Some(first) => (
+                false,
+                format!("the same sub-question is asked of {first} already"),
+            ),
+            None => {
+                own.report.keep(id, repairs, &flaws);
+                own.records.push(to_value(&SubQuestion {
+                    doc_id: id.to_owned(),
+                    question: value.question,
+                    answer: value.answer,
+                    extra: Map::new(),
+                }));
+                return;
             }
-            own.report.keep(&document.id, repairs, &sentences(&left));
-            own.records.push(to_value(&SubQuestion {
-                doc_id: document.id.clone(),
-                question: value.question,
-                answer: value.answer,
-                extra: Map::new(),
-            }));
-        }
-        Made::Dropped(why) => own.report.drop(&document.id, why),
-        Made::Failed(why) => own.report.fail(&document.id, why),
+        },
+        Made::Dropped(why) => (false, why),
+        Made::Failed(why) => (true, why),
+    };
+    let before = one.before;
+    let stays = before.filter(|(before, _)| repeated(own, &before.question).is_none());
+    match (&stays, failed) {
+        (_, true) => own.report.fail(id, why.as_str()),
+        (None, false) => own.report.drop(id, why.as_str()),
+        (Some(_), false) => {}
+    }
+    if let Some((before, flaws)) = stays {
+        let why = format!("the one of before stays: {why}");
+        own.report.stay(id, why, &flaws);
+        own.records.push(to_value(before));
     }
 }
 
-async fn of_document(
+/// The document that is asked the same already, in short.
+fn repeated(own: &MadeFor, question: &str) -> Option<String> {
+    let key = document_key(question);
+    let asked = |record: &&Value| document_key(record["question"].as_str().unwrap_or_default());
+    let first = own.records.iter().find(|record| asked(record) == key)?;
+    Some(short(first["doc_id"].as_str().unwrap_or_default()))
+}
+
+async fn of_document<'a>(
     asker: &Asker<'_>,
     question: &Question,
-    document: &Document,
-) -> Result<Made<SubDraft>, BuildError> {
+    document: &'a Document,
+    before: Option<&'a SubQuestion>,
+) -> Result<OfDocument<'a>, BuildError> {
     let read = |raw: &str| read_sub_question(raw).and_then(|draft| judged(document, draft));
-    asker
-        .checked(
-            &ask(question, document),
-            read,
-            async |draft: &SubDraft| match asker.build.parts.settings.model_checks {
-                true => stands_alone(asker, question, document, draft).await,
-                false => Ok(None),
-            },
-        )
-        .await
+    let also = async |draft: &SubDraft| match asker.build.parts.settings.model_checks {
+        true => stands_alone(asker, question, document, draft).await,
+        false => Ok(Check::Good),
+    };
+    let ask = ask(question, document);
+    let made = asker.checked(&ask, read, &also).await?;
+    let mut stays = None;
+    if let (Some(before), false) = (before, matches!(made, Made::Kept { .. })) {
+        let draft = SubDraft {
+            question: before.question.clone(),
+            answer: before.answer.clone(),
+        };
+        if let Ok(candidate) = judged(document, draft)
+            && (matches!(made, Made::Failed(_))
+                || !matches!(also(&candidate.value).await?, Check::Bad(_)))
+        {
+            stays = Some((before, sentences(&candidate.left)));
+        }
+    }
+    Ok(OfDocument {
+        document,
+        made,
+        before: stays,
+    })
 }
 
 /// A draft by the rules: what drops it is an error. The answer takes the document's own spelling.
@@ -175,14 +209,13 @@ fn judged(document: &Document, draft: SubDraft) -> Result<Candidate<SubDraft>, S
     })
 }
 
-/// Why a model says that the sub-question can't be understood alone, if it does. A check that gives no verdict
-/// decides nothing.
+/// Whether a model says that the sub-question can be understood alone.
 async fn stands_alone(
     asker: &Asker<'_>,
     question: &Question,
     document: &Document,
     draft: &SubDraft,
-) -> Result<Option<String>, BuildError> {
+) -> Result<Check, BuildError> {
     let ask = Ask {
         question_id: &question.id,
         item: &document.id,
@@ -191,9 +224,10 @@ async fn stands_alone(
         },
         form: verdict_form(),
     };
-    Ok(verdict(asker, &ask).await?.map(|reason| {
+    verdict(asker, &ask, |reason| {
         format!("a reader who sees nothing else can't tell what the sub-question asks: {reason}")
-    }))
+    })
+    .await
 }
 
 /// The form of a check.
@@ -205,23 +239,28 @@ pub(super) fn verdict_form() -> ReplyForm {
     ])
 }
 
-/// The reason where a checking model says no.
+/// What a checking model says; `bad` puts its reason for a no into a sentence.
 pub(super) async fn verdict(
     asker: &Asker<'_>,
     ask: &Ask<'_>,
-) -> Result<Option<String>, BuildError> {
+    bad: impl Fn(String) -> String,
+) -> Result<Check, BuildError> {
     let read = |raw: &str| {
         read_verdict(raw).map(|value| Candidate {
             value,
             left: Vec::new(),
         })
     };
-    let checked = asker.checked(ask, read, async |_| Ok(None)).await?;
-    Ok(match checked {
+    let nothing_more = async |_: &(bool, String)| Ok(Check::Good);
+    Ok(match asker.checked(ask, read, nothing_more).await? {
+        Made::Kept {
+            value: (true, _), ..
+        } => Check::Good,
         Made::Kept {
             value: (false, reason),
             ..
-        } => Some(reason),
-        _ => None,
+        } => Check::Bad(bad(reason)),
+        Made::Dropped(why) => Check::Unclear(format!("the check gives no verdict: {why}")),
+        Made::Failed(why) => Check::Silent(why),
     })
 }

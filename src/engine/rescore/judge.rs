@@ -1,21 +1,29 @@
 //! Asking a judge model about the sub-answers of a stored run.
 
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::stream::{self, StreamExt};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::book::{Book, Verdict};
 use super::read_again;
+use super::shared::{Key, Shared};
 use crate::data::clock::now;
 use crate::data::store::{JudgementRecord, ReplyRecord, Store, StoreError};
 use crate::domain::answer::{Ending, read_judgement};
 use crate::domain::prompt::{Prompt, PromptError, Templates};
 use crate::domain::text::short;
 use crate::engine::ask::{GRACE, panicked, to_value};
-use crate::model::{ChatModel, ChatRequest, FailureKind, ModelError, Reply, ReplyForm, Sampling};
+use crate::engine::sweep::Pace;
+use crate::model::tokens::estimate_prompt;
+use crate::model::{
+    ChatModel, ChatRequest, Delta, FailureKind, ModelError, Reply, ReplyForm, Sampling,
+};
 
 /// After so many failed calls in a row the judge is given up.
 const FAILURES_IN_A_ROW: usize = 10;
@@ -37,6 +45,8 @@ pub struct JudgeRequest {
     pub sampling: Sampling,
     /// Most calls at the same time, at least 1.
     pub concurrency: usize,
+    /// The limits per minute that calls keep to.
+    pub pace: Pace,
     /// Judge again what this judge has judged already.
     pub again: bool,
 }
@@ -63,6 +73,15 @@ pub enum JudgeTrouble {
     Program(String),
 }
 
+/// What a judge did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Judging {
+    /// Judgements stored.
+    pub made: usize,
+    /// Of those the ones that came of another answer's call: question, gold and answer were the same.
+    pub shared: usize,
+}
+
 /// An answer to judge.
 #[derive(Debug, Clone)]
 struct Task {
@@ -72,9 +91,14 @@ struct Task {
     prompt: Prompt,
 }
 
+/// Answers that one call judges: their requests are the same.
+type Alike = (Key, Vec<Task>);
+
 /// Has the judge model judge every sub-answer of a run that it has not judged yet, and stores each
-/// judgement at once. Gives the number of judgements made. `on_progress` gets how many are done and how
-/// many there are to do.
+/// judgement at once. `on_progress` gets how many are done and how many there are to do.
+///
+/// Requests that are alike are asked once, those included that were judged in an earlier start (unless the request
+/// says again).
 ///
 /// Skipped answers are no task: they score 0 without a call. Exact matches are judged like all others.
 /// Judgements that failed before are tried again; one that could not be read is not, since the same
@@ -86,23 +110,36 @@ pub async fn judge_run(
     request: JudgeRequest,
     cancel: &CancellationToken,
     on_progress: &mut dyn FnMut(usize, usize),
-) -> Result<usize, JudgeTrouble> {
+) -> Result<Judging, JudgeTrouble> {
     let request = Arc::new(request);
     let book = Arc::new(on_thread(&request, open_book).await??);
-    let total = {
+    let (total, shared) = {
         let book = Arc::clone(&book);
         on_thread(&request, move |request| count_tasks(request, &book)).await??
     };
+    let shared = Arc::new(Mutex::new(shared));
     let mut run = Progress::new(total);
     let mut after = 0;
     loop {
         let book = Arc::clone(&book);
-        let page = on_thread(&request, move |request| tasks_after(request, &book, after)).await??;
-        let Some((tasks, last)) = page else {
-            return Ok(run.done);
+        let page = on_thread(&request, move |request| {
+            tasks_after(request, &book, after, &mut |_, _, _| {})
+        });
+        let Some((tasks, last)) = page.await?? else {
+            return Ok(Judging {
+                made: run.done,
+                shared: run.shared,
+            });
         };
         after = last;
-        judge_page(&request, tasks, cancel, &mut run, on_progress).await?;
+        let known = Arc::clone(&shared);
+        let told = on_thread(&request, move |request| tell_known(request, tasks, &known));
+        let (told, groups) = told.await??;
+        if told > 0 {
+            run.share(told);
+            on_progress(run.done, run.total);
+        }
+        judge_page(&request, groups, &shared, cancel, &mut run, on_progress).await?;
     }
 }
 
@@ -110,6 +147,8 @@ pub async fn judge_run(
 struct Progress {
     done: usize,
     total: usize,
+    /// Judgements that came of another answer's call.
+    shared: usize,
     failures_in_a_row: usize,
     /// Judgements that could not be read, while none could.
     unreadable: usize,
@@ -122,13 +161,20 @@ impl Progress {
         Progress {
             done: 0,
             total,
+            shared: 0,
             failures_in_a_row: 0,
             unreadable: 0,
             useful: false,
         }
     }
 
-    /// Notes a judgement; gives why the judge is of no use, if so.
+    /// Notes judgements that needed no call of their own.
+    fn share(&mut self, answers: usize) {
+        self.done += answers;
+        self.shared += answers;
+    }
+
+    /// Notes a call; gives why the judge is of no use, if so.
     fn note(&mut self, result: &Result<Reply, ModelError>) -> Option<String> {
         self.done += 1;
         let error = match result {
@@ -167,34 +213,48 @@ impl Progress {
 
 async fn judge_page(
     request: &Arc<JudgeRequest>,
-    tasks: Vec<Task>,
+    groups: Vec<Alike>,
+    shared: &Mutex<Shared>,
     cancel: &CancellationToken,
     run: &mut Progress,
     on_progress: &mut dyn FnMut(usize, usize),
 ) -> Result<(), JudgeTrouble> {
-    let mut calls = stream::iter(tasks)
-        .map(|task| async move {
-            let result = call(request, &task.prompt, cancel).await;
-            (task, result)
+    let mut calls = stream::iter(groups)
+        .map(|(key, tasks)| async move {
+            let result = match tasks.first() {
+                Some(task) => call(request, &task.prompt, cancel).await,
+                None => Err(stopped()),
+            };
+            (key, tasks, result)
         })
         .buffer_unordered(request.concurrency.max(1));
     loop {
         if cancel.is_cancelled() {
             return Err(JudgeTrouble::Stopped);
         }
-        let Some((task, result)) = calls.next().await else {
+        let Some((key, tasks, result)) = calls.next().await else {
             return Ok(());
         };
         // A judgement that is there is kept, also when the user has just stopped it.
         if result.is_err() && cancel.is_cancelled() {
             return Err(JudgeTrouble::Stopped);
         }
-        let judgement = judgement(request, task, &result);
+        if let Some(first) = tasks.first().filter(|_| result.is_ok()) {
+            let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            shared.put(key, first.reply, first.sub);
+        }
+        let answers = tasks.len();
+        let judgements: Vec<JudgementRecord> = tasks
+            .into_iter()
+            .map(|task| judgement(request, task, &result))
+            .collect();
         on_thread(request, move |request| {
-            request.store.insert_judgement(&judgement)
+            let mut all = judgements.iter();
+            all.try_for_each(|one| request.store.insert_judgement(one))
         })
         .await??;
         let trouble = run.note(&result);
+        run.share(answers.saturating_sub(1));
         on_progress(run.done, run.total);
         if let Some(why) = trouble {
             return Err(JudgeTrouble::GivenUp(why));
@@ -202,7 +262,31 @@ async fn judge_page(
     }
 }
 
-/// Asks the judge once; a panic of the model, a reply that broke off and a model that does not stop when
+fn stopped() -> ModelError {
+    ModelError::new(FailureKind::Cancelled, "stopped")
+}
+
+/// Waits until the limits per minute let a call of so many tokens start.
+async fn wait_for_pace(
+    pace: &Pace,
+    tokens: u64,
+    cancel: &CancellationToken,
+) -> Result<(), ModelError> {
+    loop {
+        let now = Instant::now();
+        let ready = pace.ready(tokens, now);
+        if ready <= now {
+            pace.take(tokens, now, Duration::ZERO);
+            return Ok(());
+        }
+        tokio::select! {
+            () = tokio::time::sleep_until(ready) => {}
+            () = cancel.cancelled() => return Err(stopped()),
+        }
+    }
+}
+
+/// Asks the judge once, as the limits allow; a panic of the model, a reply that broke off and a model that does not stop when
 /// it is told to become failures.
 async fn call(
     request: &JudgeRequest,
@@ -214,8 +298,15 @@ async fn call(
         form: ReplyForm::Judgement,
         sampling: request.sampling.clone(),
     };
-    let mut ignore = |_| {};
-    let asked = AssertUnwindSafe(async { request.model.reply(&chat, cancel, &mut ignore).await })
+    let tokens = estimate_prompt(prompt) + u64::from(request.sampling.max_tokens);
+    wait_for_pace(&request.pace, tokens, cancel).await?;
+    let mut on_delta = |delta| {
+        if let Delta::Retry { wait, .. } = delta {
+            // The model makes further attempts whatever the limits say: later calls make room for them.
+            request.pace.take(tokens, Instant::now(), wait);
+        }
+    };
+    let asked = AssertUnwindSafe(async { request.model.reply(&chat, cancel, &mut on_delta).await })
         .catch_unwind();
     let overdue = async {
         cancel.cancelled().await;
@@ -224,7 +315,7 @@ async fn call(
     let result = tokio::select! {
         biased;
         ended = asked => ended.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))),
-        () = overdue => Err(ModelError::new(FailureKind::Cancelled, "stopped")),
+        () = overdue => Err(stopped()),
     };
     match result {
         Ok(reply) if reply.ending == Ending::Interrupted => Err(ModelError::new(
@@ -272,20 +363,61 @@ fn open_book(request: &JudgeRequest) -> Result<Book, StoreError> {
     }
 }
 
-fn count_tasks(request: &JudgeRequest, book: &Book) -> Result<usize, JudgeTrouble> {
+/// How many answers are to be judged, and which requests have been answered already.
+fn count_tasks(request: &JudgeRequest, book: &Book) -> Result<(usize, Shared), JudgeTrouble> {
     let (mut count, mut after) = (0, 0);
-    while let Some((tasks, last)) = tasks_after(request, book, after)? {
+    let mut shared = Shared::default();
+    let mut settled = |prompt: &Prompt, reply, sub| shared.put(Shared::key(prompt), reply, sub);
+    while let Some((tasks, last)) = tasks_after(request, book, after, &mut settled)? {
         count += tasks.len();
         after = last;
     }
-    Ok(count)
+    Ok((count, shared))
 }
+
+/// Stores the judgements of requests that have been answered for other answers; gives how many these are, and the
+/// others, those that are alike together.
+fn tell_known(
+    request: &JudgeRequest,
+    tasks: Vec<Task>,
+    shared: &Mutex<Shared>,
+) -> Result<(usize, Vec<Alike>), JudgeTrouble> {
+    let judge = &request.model.identity().name;
+    let shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut told = 0;
+    let mut groups: Vec<Alike> = Vec::new();
+    let mut places: HashMap<Key, usize> = HashMap::new();
+    for task in tasks {
+        let key = Shared::key(&task.prompt);
+        if let Some(known) = shared.find(&key, &request.store, judge)? {
+            request.store.insert_judgement(&JudgementRecord {
+                reply: task.reply,
+                sub: task.sub,
+                given: task.given,
+                created_at: now(),
+                ..known
+            })?;
+            told += 1;
+            continue;
+        }
+        let at = *places.entry(key).or_insert(groups.len());
+        match groups.get_mut(at) {
+            Some((_, alike)) => alike.push(task),
+            None => groups.push((key, vec![task])),
+        }
+    }
+    Ok((told, groups))
+}
+
+/// What is told of an answer whose judgement stands: its request, reply and sub-question.
+type OnSettled<'a> = dyn FnMut(&Prompt, i64, usize) + 'a;
 
 /// What is to be judged in the next records behind the row `after`, and the row of the last of them.
 fn tasks_after(
     request: &JudgeRequest,
     book: &Book,
     after: i64,
+    settled: &mut OnSettled<'_>,
 ) -> Result<Option<(Vec<Task>, i64)>, JudgeTrouble> {
     let page = request.store.page_of_run(&request.run, after)?;
     let Some(last) = page.last else {
@@ -293,7 +425,7 @@ fn tasks_after(
     };
     let mut tasks = Vec::new();
     for record in &page.records {
-        add_tasks(record, request, book, &mut tasks)?;
+        add_tasks(record, request, book, &mut tasks, settled)?;
     }
     Ok(Some((tasks, last)))
 }
@@ -303,6 +435,7 @@ fn add_tasks(
     request: &JudgeRequest,
     book: &Book,
     tasks: &mut Vec<Task>,
+    settled: &mut OnSettled<'_>,
 ) -> Result<(), JudgeTrouble> {
     // A record that can't be read is counted when the run is scored.
     let Ok(Some((_, scores))) = read_again(record) else {
@@ -314,12 +447,13 @@ fn add_tasks(
     for (sub, row) in scores.subs.into_iter().enumerate() {
         let Some(given) = row.given else { continue };
         let verdict = book.verdict(record.id, sub, &given);
-        if matches!(verdict, Some(Verdict::Score(_) | Verdict::Invalid)) {
-            continue;
-        }
         let prompt = request
             .templates
             .render_judge(&row.question, &row.gold, &given)?;
+        if matches!(verdict, Some(Verdict::Score(_) | Verdict::Invalid)) {
+            settled(&prompt, record.id, sub);
+            continue;
+        }
         tasks.push(Task {
             reply: record.id,
             sub,

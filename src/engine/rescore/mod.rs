@@ -12,10 +12,11 @@ use crate::domain::score::{Metric, Ratio, Scores, score};
 use crate::engine::ask::ending_of;
 use book::{Book, Verdict};
 
-pub use judge::{JudgeRequest, JudgeTrouble, judge_run};
+pub use judge::{JudgeRequest, JudgeTrouble, Judging, judge_run};
 
 mod book;
 mod judge;
+mod shared;
 #[cfg(test)]
 mod tests;
 

@@ -221,12 +221,14 @@ fn request(store: &Store, model: Arc<dyn ChatModel>) -> JudgeRequest {
         templates: Templates::default(),
         sampling: Sampling::default(),
         concurrency: 3,
+        pace: crate::engine::sweep::Pace::default(),
         again: false,
     }
 }
 
 async fn judge(request: JudgeRequest) -> Result<usize, JudgeTrouble> {
-    judge_run(request, &CancellationToken::new(), &mut |_, _| {}).await
+    let judging = judge_run(request, &CancellationToken::new(), &mut |_, _| {}).await?;
+    Ok(judging.made)
 }
 
 const HALF: &str = r#"{"reasoning": "close", "score": "0.5"}"#;
@@ -305,7 +307,7 @@ async fn only_given_answers_are_judged_and_once() {
     )
     .await
     .unwrap();
-    assert_eq!((made, model.calls()), (3, 3));
+    assert_eq!((made.made, made.shared, model.calls()), (3, 0, 3));
     assert_eq!(seen, [(1, 3), (2, 3), (3, 3)]);
     let done = rescore(&store, "night", Some("gpt")).unwrap();
     // Of six sub-questions two are judged (0.5 and 1), three skipped (0), one can't be read.
@@ -418,6 +420,71 @@ async fn a_judge_that_says_nothing_readable_is_given_up() {
     (one.concurrency, one.again) = (1, true);
     judge(one).await.unwrap();
     assert_eq!(model.calls(), 43);
+}
+
+#[tokio::test]
+async fn answers_that_are_alike_are_judged_by_one_call_also_in_a_later_start() {
+    let Place { _dir, store } = place();
+    for question in ["q4", "q5"] {
+        let twin = record(question, &raw(["5mg", "", ""], "A"));
+        store.insert(&twin).unwrap();
+    }
+    let model = Judge::new(&[
+        ("5mg", Ok(HALF)),
+        ("women", Ok("no idea")),
+        ("the aorta", Ok(FULL)),
+    ]);
+    let run = |request| async move {
+        judge_run(request, &CancellationToken::new(), &mut |_, _| {}).await
+    };
+    let first = run(request(&store, model.clone())).await.unwrap();
+    assert_eq!((first.made, first.shared, model.calls()), (5, 2, 3));
+    // What came later asks nothing that was asked before, whether it could be read or not.
+    store
+        .insert(&record("q6", &raw(["5mg", "", "women"], "A")))
+        .unwrap();
+    let second = run(request(&store, model.clone())).await.unwrap();
+    assert_eq!((second.made, second.shared, model.calls()), (2, 2, 3));
+    let raws: Vec<String> = store
+        .judgements_of_run("night", "gpt")
+        .unwrap()
+        .into_iter()
+        .filter(|one| one.given == "5mg")
+        .map(|one| one.raw)
+        .collect();
+    assert_eq!(raws, [HALF; 4]);
+    let mut again = request(&store, model.clone());
+    again.again = true;
+    let third = run(again).await.unwrap();
+    assert_eq!((third.made, third.shared, model.calls()), (7, 4, 6));
+}
+
+#[tokio::test]
+async fn the_judge_keeps_to_the_limits_per_minute() {
+    let Place { _dir, store } = place();
+    let model = Judge::new(&[
+        ("5mg", Ok(FULL)),
+        ("women", Ok(FULL)),
+        ("the aorta", Ok(FULL)),
+    ]);
+    let mut limited = request(&store, model.clone());
+    limited.pace = crate::engine::sweep::Pace::new(crate::engine::sweep::Limits {
+        requests_per_minute: Some(1),
+        tokens_per_minute: None,
+    });
+    // The second call may start a minute later: long before that the user has had enough, and need not wait for it.
+    let cancel = CancellationToken::new();
+    let enough = async {
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        cancel.cancel();
+    };
+    let begun = std::time::Instant::now();
+    let mut ignore = |_, _| {};
+    let judging = judge_run(limited, &cancel, &mut ignore);
+    let (stopped, ()) = tokio::join!(judging, enough);
+    assert!(matches!(stopped, Err(JudgeTrouble::Stopped)));
+    assert_eq!(model.calls(), 1);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20));
 }
 
 #[tokio::test]

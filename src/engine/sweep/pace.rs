@@ -45,7 +45,7 @@ impl Pace {
     }
 
     /// When a call of so many tokens may start.
-    pub(super) fn ready(&self, tokens: u64, now: Instant) -> Instant {
+    pub(in crate::engine) fn ready(&self, tokens: u64, now: Instant) -> Instant {
         let mut all = self.allowances();
         let of = |allowance: &mut Option<Allowance>, amount: f64| {
             allowance
@@ -57,7 +57,7 @@ impl Pace {
 
     /// An attempt of so many tokens starts after this wait: none for a call, some for another attempt of one, which the
     /// model makes whatever the limits say, so that it is known beforehand and calls make room for it.
-    pub(super) fn take(&self, tokens: u64, now: Instant, wait: Duration) {
+    pub(in crate::engine) fn take(&self, tokens: u64, now: Instant, wait: Duration) {
         let at = now.checked_add(wait).unwrap_or(now);
         let mut all = self.allowances();
         if let Some(requests) = &mut all.requests {

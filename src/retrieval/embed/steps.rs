@@ -3,8 +3,10 @@
 //! Which records a step holds depends on the records alone, never on time: a run that was stopped or killed gives the
 //! bytes of an undisturbed one.
 
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use medrgb_encoder::{Backend, Encoder, EncoderError, Input, Precision};
 
@@ -14,8 +16,8 @@ use crate::retrieval::checkpoint::Checkpoint;
 use crate::retrieval::encoders::fingerprint;
 use crate::retrieval::sealed::{self, Hasher, Key};
 
-/// How much goes through the encoder at a time, and is made durable then. Every step starts the tokenizer's threads
-/// anew and waits for the disk: bounded by the number of records alone, steps of short ones would do little else.
+/// How much goes through the encoder at a time. Every step starts the tokenizer's threads anew: bounded by the number
+/// of records alone, steps of short ones would do little else.
 #[derive(Debug, Clone, Copy)]
 struct StepSize {
     /// Bytes of text; a longer record is a step of its own.
@@ -24,7 +26,7 @@ struct StepSize {
     records: usize,
 }
 
-/// On the processor: some 256 abstracts, which take seconds to half a minute, what a kill costs at most.
+/// On the processor: some 256 abstracts, which take seconds with a small encoder and minutes with a large one.
 const STEP_CPU: StepSize = StepSize {
     bytes: 384 << 10,
     records: 4096,
@@ -35,6 +37,10 @@ const STEP_GPU: StepSize = StepSize {
     bytes: 6 << 20,
     records: 32_768,
 };
+
+/// How often the vectors of a step that goes on are made durable: what a kill costs at most, besides the batches that
+/// are being computed. A stop keeps all that are there.
+const SAVE: Duration = Duration::from_secs(5);
 
 /// The vectors of all records.
 #[derive(Debug)]
@@ -78,10 +84,18 @@ pub fn encode(
         backend.description, step.bytes, step.records
     );
     let key = key_of(&fingerprint(encoder.info()), &made_by, records);
-    let mut run = |positions: &[usize], tell: &mut dyn FnMut(usize) -> ControlFlow<()>| {
-        let inputs: Vec<Input<'_>> = positions.iter().map(|&at| records[at]).collect();
-        let result = encoder.encode(&inputs, &mut |at| tell(at.done));
-        result.map(|(embeddings, _)| embeddings.data)
+    let mut run = |step: &Step<'_>, tell: &mut Tell<'_>| {
+        let inputs: Vec<Input<'_>> = step.positions.iter().map(|&at| records[at]).collect();
+        // The encoder hands rows over and then asks whether to go on: there they are counted and kept.
+        let fresh = RefCell::new(Fresh::default());
+        encoder
+            .encode_rest(
+                &inputs,
+                step.known,
+                &mut |_| tell(&mut fresh.borrow_mut()),
+                &mut |at, row| fresh.borrow_mut().add(step.positions[at], row),
+            )
+            .map(drop)
     };
     let lengths: Vec<usize> = records.iter().map(length).collect();
     let place = folder.join(format!("{}.part", sealed::short(&key)));
@@ -120,9 +134,32 @@ fn key_of(encoder: &Key, made_by: &str, records: &[Input<'_>]) -> Key {
     hasher.finish()
 }
 
-/// Encodes the records at these positions.
-type Run<'a> = dyn FnMut(&[usize], &mut dyn FnMut(usize) -> ControlFlow<()>) -> Result<Vec<f32>, EncoderError>
-    + 'a;
+/// Records that go through the encoder together.
+struct Step<'a> {
+    positions: &'a [usize],
+    /// Which of them have their vectors.
+    known: &'a [bool],
+}
+
+/// Vectors that have come since the last question.
+#[derive(Debug, Default)]
+struct Fresh {
+    positions: Vec<usize>,
+    data: Vec<f32>,
+}
+
+impl Fresh {
+    fn add(&mut self, position: usize, row: &[f32]) {
+        self.positions.push(position);
+        self.data.extend_from_slice(row);
+    }
+}
+
+/// Gets the vectors that have come, which it takes out, and may stop.
+type Tell<'a> = dyn FnMut(&mut Fresh) -> ControlFlow<()> + 'a;
+
+/// Encodes the records of a step that are not known.
+type Run<'a> = dyn FnMut(&Step<'_>, &mut Tell<'_>) -> Result<(), EncoderError> + 'a;
 
 struct Plan<'a> {
     /// Bytes of each record.
@@ -141,50 +178,86 @@ impl Plan<'_> {
         notes: &mut Vec<String>,
     ) -> Result<Encoded, RetrievalError> {
         let rows = self.lengths.len();
-        let mut data = vec![0.0; rows * self.dim];
-        let mut done = vec![false; rows];
-        let mut kept = match Checkpoint::open(place, key, self.dim, rows) {
-            Ok((checkpoint, kept)) => {
-                self.put(&mut data, &mut done, &kept.positions, &kept.data);
-                Some(checkpoint)
-            }
-            Err(error) => {
-                notes.push(not_kept(&error));
-                None
-            }
+        let mut gathered = Gathered {
+            dim: self.dim,
+            data: vec![0.0; rows * self.dim],
+            done: vec![false; rows],
+            finished: 0,
+            waiting: Fresh::default(),
+            saved: Instant::now(),
+            kept: None,
+            notes,
         };
-        let before = done.iter().filter(|done| **done).count();
-        let mut finished = before;
+        match Checkpoint::open(place, key, self.dim, rows) {
+            Ok((checkpoint, kept)) => {
+                gathered.put(&kept.positions, &kept.data);
+                gathered.kept = Some(checkpoint);
+            }
+            Err(error) => gathered.notes.push(not_kept(&error)),
+        }
+        let before = gathered.finished;
         let order = self.order();
         let mut left = order.as_slice();
         while let Some((positions, later)) = self.next_step(left) {
             left = later;
-            if positions.iter().all(|&at| done[at]) {
-                continue;
-            }
-            if progress(finished).is_break() {
-                return Err(self.stopped(finished, kept.is_some()));
-            }
-            let fresh = positions.iter().filter(|&&at| !done[at]).count();
-            let vectors = run(positions, &mut |at| progress(finished + at.min(fresh)));
-            let vectors = match vectors {
-                Ok(vectors) => vectors,
-                Err(EncoderError::Cancelled) => {
-                    return Err(self.stopped(finished, kept.is_some()));
-                }
-                Err(error) => return Err(RetrievalError(format!("encoding failed: {error}"))),
-            };
-            self.check(positions, &vectors)?;
-            self.put(&mut data, &mut done, positions, &vectors);
-            if let Some(open) = &mut kept
-                && let Err(error) = open.append(positions, &vectors)
-            {
-                notes.push(not_kept(&error));
-                kept = None;
-            }
-            finished += fresh;
+            self.step(positions, run, progress, &mut gathered)?;
         }
-        Ok(Encoded { data, before, kept })
+        gathered.save();
+        Ok(Encoded {
+            data: gathered.data,
+            before,
+            kept: gathered.kept,
+        })
+    }
+
+    /// Encodes what is missing of a step.
+    fn step(
+        &self,
+        positions: &[usize],
+        run: &mut Run<'_>,
+        progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
+        gathered: &mut Gathered<'_>,
+    ) -> Result<(), RetrievalError> {
+        let known: Vec<bool> = positions.iter().map(|&at| gathered.done[at]).collect();
+        if !known.contains(&false) {
+            return Ok(());
+        }
+        if progress(gathered.finished).is_break() {
+            return Err(self.stopped(gathered));
+        }
+        let step = Step {
+            positions,
+            known: &known,
+        };
+        let mut broken = None;
+        let result = run(&step, &mut |fresh| {
+            if let Err(error) = gathered.take(std::mem::take(fresh)) {
+                broken = Some(error);
+                return ControlFlow::Break(());
+            }
+            progress(gathered.finished)
+        });
+        match (broken, result) {
+            (Some(error), _) => Err(error),
+            (None, Ok(())) => self.refuse_missing(positions, &gathered.done),
+            (None, Err(EncoderError::Cancelled)) => Err(self.stopped(gathered)),
+            (None, Err(error)) => {
+                gathered.save();
+                Err(RetrievalError(format!("encoding failed: {error}")))
+            }
+        }
+    }
+
+    fn refuse_missing(&self, positions: &[usize], done: &[bool]) -> Result<(), RetrievalError> {
+        let missing = positions.iter().filter(|&&at| !done[at]).count();
+        match missing {
+            0 => Ok(()),
+            _ => Err(RetrievalError(format!(
+                "the encoder gave no vector for {} of {}",
+                missing,
+                count(positions.len(), "record")
+            ))),
+        }
     }
 
     /// Longest first, so that records of a step are of about one length and the speed only gets better.
@@ -205,40 +278,84 @@ impl Plan<'_> {
         (!left.is_empty()).then(|| left.split_at(count.max(1)))
     }
 
-    fn put(&self, data: &mut [f32], done: &mut [bool], positions: &[usize], vectors: &[f32]) {
-        for (&at, row) in positions.iter().zip(vectors.chunks_exact(self.dim.max(1))) {
-            data[at * self.dim..][..self.dim].copy_from_slice(row);
-            done[at] = true;
-        }
-    }
-
-    fn check(&self, positions: &[usize], vectors: &[f32]) -> Result<(), RetrievalError> {
-        if vectors.len() != positions.len() * self.dim {
-            return Err(RetrievalError(format!(
-                "the encoder gave {} numbers for {} of {} dimensions",
-                vectors.len(),
-                count(positions.len(), "record"),
-                self.dim
-            )));
-        }
-        match vectors.iter().position(|number| !number.is_finite()) {
-            Some(at) => Err(RetrievalError(format!(
-                "the encoder gave {} for record {}: its weights or the backend are broken; try --backend cpu",
-                vectors[at],
-                positions[at / self.dim] + 1
-            ))),
-            None => Ok(()),
-        }
-    }
-
-    fn stopped(&self, finished: usize, kept: bool) -> RetrievalError {
+    fn stopped(&self, gathered: &mut Gathered<'_>) -> RetrievalError {
+        gathered.save();
         let all = count(self.lengths.len(), "record");
-        RetrievalError(match kept && finished > 0 {
+        let finished = gathered.finished;
+        RetrievalError(match gathered.kept.is_some() && finished > 0 {
             true => format!(
                 "stopped; {finished} of {all} are encoded and kept, the same command goes on from there"
             ),
             false => format!("stopped; none of {all} is kept, the same command starts anew"),
         })
+    }
+}
+
+/// What is encoded so far, and where it is kept.
+struct Gathered<'a> {
+    dim: usize,
+    /// Row after row, in the order of the records.
+    data: Vec<f32>,
+    done: Vec<bool>,
+    /// Records that are done.
+    finished: usize,
+    /// What is not yet on disk.
+    waiting: Fresh,
+    saved: Instant,
+    kept: Option<Checkpoint>,
+    notes: &'a mut Vec<String>,
+}
+
+impl Gathered<'_> {
+    fn put(&mut self, positions: &[usize], vectors: &[f32]) {
+        let rows = vectors.chunks_exact(self.dim.max(1));
+        for (&at, row) in positions.iter().zip(rows) {
+            self.data[at * self.dim..][..self.dim].copy_from_slice(row);
+            self.finished += usize::from(!std::mem::replace(&mut self.done[at], true));
+        }
+    }
+
+    /// Takes vectors in, and makes them durable now and then.
+    fn take(&mut self, fresh: Fresh) -> Result<(), RetrievalError> {
+        check(&fresh, self.dim)?;
+        self.put(&fresh.positions, &fresh.data);
+        self.waiting.positions.extend(fresh.positions);
+        self.waiting.data.extend(fresh.data);
+        if self.saved.elapsed() > SAVE {
+            self.save();
+        }
+        Ok(())
+    }
+
+    /// Makes all that is there durable; what can't be kept is said once and fails nothing.
+    fn save(&mut self) {
+        self.saved = Instant::now();
+        let waiting = std::mem::take(&mut self.waiting);
+        if let Some(open) = &mut self.kept
+            && !waiting.positions.is_empty()
+            && let Err(error) = open.append(&waiting.positions, &waiting.data)
+        {
+            self.notes.push(not_kept(&error));
+            self.kept = None;
+        }
+    }
+}
+
+fn check(fresh: &Fresh, dim: usize) -> Result<(), RetrievalError> {
+    if fresh.data.len() != fresh.positions.len() * dim {
+        return Err(RetrievalError(format!(
+            "the encoder gave {} numbers for {} of {dim} dimensions",
+            fresh.data.len(),
+            count(fresh.positions.len(), "record")
+        )));
+    }
+    match fresh.data.iter().position(|number| !number.is_finite()) {
+        Some(at) => Err(RetrievalError(format!(
+            "the encoder gave {} for record {}: its weights or the backend are broken; try --backend cpu",
+            fresh.data[at],
+            fresh.positions[at / dim] + 1
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -258,25 +375,33 @@ mod tests {
         records: 3,
     };
 
-    /// Encodes position p of a step as (p, how many records the step holds), and stops at so many records.
+    /// Encodes position p of a step as (p, how many records the step holds), two records at a time, and stops at so
+    /// many records. Gives what came of it and the positions that were encoded.
     fn run(place: &Path, stop_at: usize) -> (Result<Encoded, RetrievalError>, Vec<Vec<usize>>) {
         let plan = Plan {
             lengths: &LENGTHS,
             dim: 2,
             step: SMALL,
         };
-        let mut steps = Vec::new();
+        let mut batches = Vec::new();
         let mut notes = Vec::new();
         let result = plan.encode(
             place,
             &[1; 32],
-            &mut |positions, tell| {
-                if tell(positions.len()).is_break() {
-                    return Err(EncoderError::Cancelled);
+            &mut |step, tell| {
+                let marked = step.positions.iter().zip(step.known);
+                let all: Vec<(usize, bool)> = marked.map(|(&at, &known)| (at, known)).collect();
+                for batch in all.chunks(2).filter(|batch| batch.iter().any(|one| !one.1)) {
+                    let mut fresh = Fresh::default();
+                    for &(at, _) in batch {
+                        fresh.add(at, &[at as f32, step.positions.len() as f32]);
+                    }
+                    batches.push(fresh.positions.clone());
+                    if tell(&mut fresh).is_break() {
+                        return Err(EncoderError::Cancelled);
+                    }
                 }
-                steps.push(positions.to_vec());
-                let row = |&at: &usize| [at as f32, positions.len() as f32];
-                Ok(positions.iter().flat_map(row).collect())
+                Ok(())
             },
             &mut |done| match done >= stop_at {
                 true => ControlFlow::Break(()),
@@ -285,19 +410,19 @@ mod tests {
             &mut notes,
         );
         assert_eq!(notes, Vec::<String>::new());
-        (result, steps)
+        (result, batches)
     }
 
     #[test]
-    fn a_stopped_run_goes_on_and_gives_the_same_bytes_wherever_it_stops() {
+    fn a_stopped_run_keeps_its_batches_and_gives_the_same_bytes_wherever_it_stops() {
         let folder = tempfile::tempdir().unwrap();
         let (whole, all) = run(&folder.path().join("whole"), 99);
         let whole = whole.unwrap();
         assert_eq!(whole.before, 0);
-        // Longest first; 9 + 6 bytes, 5 + 5 + 4, three records, the rest.
-        let expected: [&[usize]; 4] = [&[5, 7], &[4, 8, 2], &[0, 9, 6], &[1, 3]];
+        // Longest first; 9 + 6 bytes, 5 + 5 + 4, three records, the rest; two at a time.
+        let expected: [&[usize]; 6] = [&[5, 7], &[4, 8], &[2], &[0, 9], &[6], &[1, 3]];
         assert_eq!(all, expected);
-        for stop_at in 0..10 {
+        for stop_at in 0..=10 {
             let place = folder.path().join(stop_at.to_string());
             let (stopped, first) = run(&place, stop_at);
             let message = stopped.unwrap_err().to_string();
@@ -305,7 +430,9 @@ mod tests {
             let (resumed, second) = run(&place, 99);
             let resumed = resumed.unwrap();
             assert_eq!(resumed.data, whole.data, "{stop_at}");
+            // Nothing that a stopped run has encoded is encoded again.
             assert_eq!(resumed.before, first.iter().map(Vec::len).sum::<usize>());
+            assert!(stop_at == 0 || message.contains(&format!("{} of 10", resumed.before)));
             assert_eq!([first, second].concat(), all);
             resumed.written();
             assert!(!place.exists());
@@ -345,13 +472,12 @@ mod tests {
 
     #[test]
     fn broken_numbers_are_an_error() {
-        let plan = Plan {
-            lengths: &LENGTHS,
-            dim: 2,
-            step: SMALL,
+        let fresh = |data: &[f32]| Fresh {
+            positions: vec![7],
+            data: data.to_vec(),
         };
-        let message = plan.check(&[7], &[1.0, f32::NAN]).unwrap_err().to_string();
+        let message = check(&fresh(&[1.0, f32::NAN]), 2).unwrap_err().to_string();
         assert!(message.contains("record 8"), "{message}");
-        assert!(plan.check(&[7], &[1.0]).is_err());
+        assert!(check(&fresh(&[1.0]), 2).is_err());
     }
 }

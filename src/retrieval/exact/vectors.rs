@@ -230,12 +230,7 @@ impl Vectors {
             let Some(at) = data.iter().position(|x| x.abs() >= HALF_OVERFLOW) else {
                 return error;
             };
-            RetrievalError(format!(
-                "vector {} holds {} in dimension {}, too large for half precision (its limit is 65,504); keep these vectors as they are stored (--graph stored)",
-                at / self.dim,
-                data[at],
-                at % self.dim
-            ))
+            self.beyond_half(at, data[at])
         })
     }
 
@@ -264,6 +259,28 @@ impl Vectors {
             row[at % self.dim],
             at % self.dim
         )))
+    }
+
+    /// Looks, on all cores, whether every number fits into half precision.
+    ///
+    /// # Errors
+    /// Names the first that is too large.
+    pub fn check_half(&self) -> Result<(), RetrievalError> {
+        let Numbers::Full(data) = self.numbers() else {
+            return Ok(());
+        };
+        let bad = first_bad(data.len(), |range| {
+            data[range].iter().position(|x| x.abs() >= HALF_OVERFLOW)
+        });
+        bad.map_or(Ok(()), |at| Err(self.beyond_half(at, data[at])))
+    }
+
+    fn beyond_half(&self, at: usize, number: f32) -> RetrievalError {
+        RetrievalError(format!(
+            "vector {} holds {number} in dimension {}, too large for half precision (its limit is 65,504); keep these vectors as they are stored (--graph stored)",
+            at / self.dim,
+            at % self.dim
+        ))
     }
 
     /// Looks at the length of every row, on all cores: the inner product of two rows must neither overflow nor vanish.

@@ -106,7 +106,8 @@ impl BuildEncoder {
         BuildEncoder {
             pair,
             id,
-            folder: folders.query.clone(),
+            // Absolute: what is typed from one folder says nothing in another.
+            folder: std::fs::canonicalize(&folders.query).unwrap_or_else(|_| folders.query.clone()),
         }
     }
 
@@ -219,7 +220,8 @@ fn refuse_foreign(folder: &Path) -> Result<(), RetrievalError> {
         entry.is_ok_and(|entry| {
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            name != "lock" && !name.starts_with(".writing-")
+            // What a build left that found no document.
+            name != "lock" && name != state::PROBLEMS && !name.starts_with(".writing-")
         })
     });
     match foreign && !ours {
@@ -268,6 +270,11 @@ fn stages(
     progress: &mut Progress<'_>,
 ) -> Result<(), RetrievalError> {
     let folder = build.out;
+    // What is wrong with vectors that are there already is found before the corpus is read, which takes longer.
+    let looked_at = !state.read.done;
+    if looked_at && let BuildVectors::Imported(imported) = &build.vectors {
+        embeddings::look(&imported.files, &state.request, progress)?;
+    }
     if !state.read.done {
         read::read(folder, &build.inputs, state, progress)?;
     }
@@ -289,7 +296,8 @@ fn stages(
                 vectors::encode(folder, &store, dim, state, &mut encode, progress)?;
             }
             BuildVectors::Imported(imported) => {
-                embeddings::import(folder, &store, dim, &imported.files, state, progress)?;
+                let files = &imported.files;
+                embeddings::import(folder, &store, dim, files, looked_at, state, progress)?;
             }
         }
     }
@@ -318,24 +326,35 @@ fn some_documents(folder: &Path, state: &State) -> Result<usize, RetrievalError>
             RetrievalError("there are more documents than this machine can count".into())
         });
     }
+    if state.read.accepted > 0 {
+        return Err(RetrievalError(empty_shard(state)));
+    }
     let bad: u64 = state.read.files.iter().map(|file| file.bad).sum();
-    let accepted = state.read.accepted;
     let unread = state.read.files.iter().find(|file| file.bytes > 0);
     let unread =
         unread.map(|file| format!("nothing in {} can be read as {}", file.name, file.format));
-    // The next try reads anew.
-    let state = State::new(state.request.clone());
-    state::write(folder, STATE, &state)?;
-    let why = match (accepted, bad) {
-        (0, 0) => unread.unwrap_or_else(|| "the files of the corpus are empty".to_owned()),
-        (0, _) => format!(
+    // The next try reads anew, also another corpus.
+    read::forget(folder);
+    let why = match bad {
+        0 => unread.unwrap_or_else(|| "the files of the corpus are empty".to_owned()),
+        _ => format!(
             "{} could not be read, see {}",
             count(usize::try_from(bad).unwrap_or(usize::MAX), "record"),
             folder.join(state::PROBLEMS).display()
         ),
-        _ => "this shard holds none; there are more shards than documents".to_owned(),
     };
     Err(RetrievalError(format!("no document was found: {why}")))
+}
+
+/// What is said of a shard without documents, by the build and by what needs the shard.
+pub(super) fn empty_shard(state: &State) -> String {
+    let documents = state.read.accepted;
+    format!(
+        "shard {} of {} holds no document, since the whole corpus has only {}: build all shards anew, in new folders and in at most {documents} parts",
+        state.request.shard.part,
+        state.request.shard.of,
+        count(usize::try_from(documents).unwrap_or(usize::MAX), "document")
+    )
 }
 
 /// Builds the graph, if it is not there yet.

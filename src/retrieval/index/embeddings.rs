@@ -13,12 +13,13 @@ use crate::domain::plain::json_reason;
 use crate::domain::text::{count, short};
 use crate::retrieval::corpus::natural;
 use crate::retrieval::exact::Vectors;
-use crate::retrieval::index::state::{self, CorpusFacts, CorpusId, STATE, Shard, State};
+use crate::retrieval::index::state::{self, CorpusFacts, CorpusId, Request, STATE, Shard, State};
 use crate::retrieval::index::store::Store;
 use crate::retrieval::index::vectors::Rows;
 use crate::retrieval::index::{Input, file_id, stopped};
 use crate::retrieval::mapped::reason;
 use crate::retrieval::retriever::staged;
+use crate::retrieval::vector::GraphPrecision;
 use crate::retrieval::{DAMAGED, Progress, RetrievalError, npy};
 use crate::source;
 
@@ -139,7 +140,11 @@ fn paired(files: Vec<PathBuf>, ids: impl Iterator<Item = RowIds>) -> Vec<Embeddi
 /// The named files, and those of named folders by name with numbers as numbers.
 fn npy_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, RetrievalError> {
     let unreadable = |path: &Path, error: std::io::Error| {
-        RetrievalError(format!("{} can't be read: {error}", path.display()))
+        RetrievalError(format!(
+            "{} can't be read: {}",
+            path.display(),
+            reason(&error)
+        ))
     };
     let mut files = Vec::new();
     for path in paths {
@@ -182,7 +187,98 @@ fn beside(file: &Path) -> Option<PathBuf> {
     list.is_file().then_some(list)
 }
 
-/// Writes the vectors of all documents of the store.
+/// Looks at all that can be wrong with files of vectors before any document is known: broken files, other dimensions,
+/// numbers that can't be searched, lists of ids of another length, a file that is named twice.
+///
+/// # Errors
+/// Names the file and what is wrong, or that `progress` breaks.
+pub(super) fn look(
+    files: &[EmbeddingFile],
+    request: &Request,
+    progress: &mut Progress<'_>,
+) -> Result<(), RetrievalError> {
+    let dim = request.encoder.as_ref().map_or(0, |encoder| encoder.dim);
+    refuse_twice(files)?;
+    let mut say = staged("checking files of vectors", files.len(), progress);
+    for (number, file) in files.iter().enumerate() {
+        if say(number).is_break() {
+            return Err(stopped());
+        }
+        let vectors = npy::open(&file.path)?;
+        check_numbers(file, &vectors, dim)?;
+        if request.graph == GraphPrecision::Half {
+            let fits = vectors.check_half();
+            fits.map_err(|error| in_file(file, &error))?;
+        }
+        if let RowIds::List(list) = &file.ids {
+            ids_of(file, list, &vectors)?;
+        }
+    }
+    Ok(())
+}
+
+/// Two files of vectors that are one, or that belong to the same file of the corpus, would give each document two.
+fn refuse_twice(files: &[EmbeddingFile]) -> Result<(), RetrievalError> {
+    for (number, file) in files.iter().enumerate() {
+        let real = |file: &EmbeddingFile| file.path.canonicalize().ok();
+        let same = |other: &&EmbeddingFile| {
+            real(other) == real(file)
+                || (matches!(file.ids, RowIds::File(_)) && other.ids == file.ids)
+        };
+        if let Some(other) = files[..number].iter().find(same) {
+            return Err(RetrievalError(format!(
+                "{} and {} are vectors of the same documents; name one of them",
+                other.path.display(),
+                file.path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn in_file(file: &EmbeddingFile, error: &RetrievalError) -> RetrievalError {
+    RetrievalError(format!("{}: {error}", file.path.display()))
+}
+
+/// Refuses vectors of other dimensions and numbers that can't be searched.
+fn check_numbers(
+    file: &EmbeddingFile,
+    vectors: &Vectors,
+    dim: usize,
+) -> Result<(), RetrievalError> {
+    if vectors.dim() != dim {
+        return Err(RetrievalError(format!(
+            "{} holds vectors of {} dimensions where {dim} were expected: they were made by another encoder",
+            file.path.display(),
+            vectors.dim()
+        )));
+    }
+    vectors
+        .check_finite()
+        .and_then(|()| vectors.check_lengths())
+        .map_err(|error| in_file(file, &error))
+}
+
+/// The ids of the rows of a file.
+fn ids_of(
+    file: &EmbeddingFile,
+    list: &Path,
+    vectors: &Vectors,
+) -> Result<Vec<String>, RetrievalError> {
+    let ids = read_ids(list)?;
+    match ids.len() == vectors.len() {
+        true => Ok(ids),
+        false => Err(RetrievalError(format!(
+            "{} holds {}, but {} lists {}",
+            file.path.display(),
+            count(vectors.len(), "vector"),
+            list.display(),
+            count(ids.len(), "id")
+        ))),
+    }
+}
+
+/// Writes the vectors of all documents of the store; `looked_at` where [`look`] has just been at the files.
 ///
 /// # Errors
 /// When a file can't be read or written, does not fit, a document has no vector or two, or `progress` breaks.
@@ -191,6 +287,7 @@ pub(super) fn import(
     store: &Store,
     dim: usize,
     files: &[EmbeddingFile],
+    looked_at: bool,
     state: &mut State,
     progress: &mut Progress<'_>,
 ) -> Result<(), RetrievalError> {
@@ -200,12 +297,14 @@ pub(super) fn import(
         folder,
         store,
         shard: state.request.shard,
-        dim,
     };
     let mut before = 0;
     for (number, file) in (1u64..).zip(files) {
         let vectors = npy::open(&file.path)?;
         if number > state.steps {
+            if !looked_at {
+                check_numbers(file, &vectors, dim)?;
+            }
             let places = importing.places(file, &vectors, before, state)?;
             importing.file(file, &vectors, &places, progress)?;
             state.steps = number;
@@ -247,7 +346,6 @@ struct Importing<'a> {
     folder: &'a Path,
     store: &'a Store,
     shard: Shard,
-    dim: usize,
     rows: Rows,
     filled: Vec<u8>,
 }
@@ -269,30 +367,8 @@ impl Importing<'_> {
         state: &State,
     ) -> Result<Places, RetrievalError> {
         let shown = file.path.display();
-        if vectors.dim() != self.dim {
-            return Err(RetrievalError(format!(
-                "{shown} holds vectors of {} dimensions where {} were expected: they were made by another encoder",
-                vectors.dim(),
-                self.dim
-            )));
-        }
-        vectors
-            .check_finite()
-            .and_then(|()| vectors.check_lengths())
-            .map_err(|error| RetrievalError(format!("{shown}: {error}")))?;
         match &file.ids {
-            RowIds::List(list) => {
-                let ids = read_ids(list)?;
-                match ids.len() == vectors.len() {
-                    true => Ok(Places::Ids(ids)),
-                    false => Err(RetrievalError(format!(
-                        "{shown} holds {}, but {} lists {}",
-                        count(vectors.len(), "vector"),
-                        list.display(),
-                        count(ids.len(), "id")
-                    ))),
-                }
-            }
+            RowIds::List(list) => Ok(Places::Ids(ids_of(file, list, vectors)?)),
             RowIds::File(number) => {
                 let facts = state.read.files.get(*number).ok_or_else(|| {
                     RetrievalError(format!("{shown} belongs to no file of the corpus"))

@@ -13,7 +13,9 @@ use crate::retrieval::index::state::{self, Manifest, PROBLEMS, STATE, Shard, Sta
 use crate::retrieval::index::stopped;
 use crate::retrieval::index::store::{self, Store, id_hash, write_ids};
 use crate::retrieval::index::vectors::{self, Rows};
+use crate::retrieval::mapped::write_reason;
 use crate::retrieval::retriever::staged;
+use crate::retrieval::vector::GraphPrecision;
 use crate::retrieval::{CorpusDocument, DAMAGED, Progress, RetrievalError};
 
 /// How often what is copied is made durable.
@@ -28,7 +30,8 @@ struct Part {
     store: Store,
 }
 
-/// Merges all shards of a corpus into the index `out`, or goes on merging them. Blocking.
+/// Merges all shards of a corpus into the index `out`, or goes on merging them. Blocking. Without a `precision` the
+/// merged graph compares what those of the shards do.
 ///
 /// # Errors
 /// When the shards do not belong together, one is missing or there twice, a file can't be read or written, or
@@ -36,6 +39,7 @@ struct Part {
 pub fn merge(
     shards: &[PathBuf],
     out: &Path,
+    precision: Option<GraphPrecision>,
     progress: &mut Progress<'_>,
 ) -> Result<Built, RetrievalError> {
     let parts = parts(shards)?;
@@ -44,6 +48,7 @@ pub fn merge(
     };
     let mut request = first.manifest.request.clone();
     request.shard = Shard::WHOLE;
+    request.graph = merged_graph(&parts, precision)?;
     let hint = first.manifest.encoder_folder.clone();
     run(out, request, hint, progress, |state, progress| {
         if !state.read.done {
@@ -60,6 +65,33 @@ pub fn merge(
         }
         graph(out, encoder.dim, state, progress)
     })
+}
+
+/// What the merged graph compares.
+fn merged_graph(
+    parts: &[Part],
+    wanted: Option<GraphPrecision>,
+) -> Result<GraphPrecision, RetrievalError> {
+    let Some(first) = parts.first().filter(|part| part.manifest.encoder.is_some()) else {
+        return match wanted {
+            Some(_) => Err(RetrievalError(
+                "these shards have no vectors, and so no graph: leave --graph out".into(),
+            )),
+            None => Ok(GraphPrecision::default()),
+        };
+    };
+    let of = |part: &Part| part.manifest.request.graph;
+    match (wanted, parts.iter().find(|part| of(part) != of(first))) {
+        (Some(wanted), _) => Ok(wanted),
+        (None, None) => Ok(of(first)),
+        (None, Some(other)) => Err(RetrievalError(format!(
+            "the graphs of {} and {} compare different numbers ({} and {}); say by --graph what that of the merged index is to compare",
+            first.path.display(),
+            other.path.display(),
+            of(first).name(),
+            of(other).name()
+        ))),
+    }
 }
 
 /// Opens the shards in order and checks that they are all of one corpus.
@@ -131,7 +163,11 @@ fn missing(part: u32, of: u32) -> RetrievalError {
 }
 
 fn failed(folder: &Path, error: &std::io::Error) -> RetrievalError {
-    RetrievalError(format!("{} can't be written: {error}", folder.display()))
+    RetrievalError(format!(
+        "{} can't be written: {}",
+        folder.display(),
+        write_reason(error)
+    ))
 }
 
 /// Interleaves the stores.

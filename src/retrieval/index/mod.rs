@@ -34,6 +34,7 @@ pub use state::{
 pub use store::{Store, Text};
 
 use crate::retrieval::corpus::{CorpusFile, Format};
+use crate::retrieval::mapped::reason;
 use crate::retrieval::{CorpusDocument, RetrievalError};
 
 /// A part of a corpus.
@@ -79,7 +80,11 @@ impl Input {
 
 fn file_id(path: &Path, name: &str, format: &str) -> Result<CorpusId, RetrievalError> {
     let unreadable = |error: std::io::Error| {
-        RetrievalError(format!("{} can't be read: {error}", path.display()))
+        RetrievalError(format!(
+            "{} can't be read: {}",
+            path.display(),
+            reason(&error)
+        ))
     };
     let meta = std::fs::metadata(path).map_err(unreadable)?;
     let changed = meta.modified().map_err(unreadable)?;

@@ -1,18 +1,20 @@
 //! The reading stage: corpus files into the document store, with what can't be read listed. Every few seconds what
 //! is read so far is made durable; after a kill the file that was being read is read again up to there.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::domain::text::{hex, short};
-use crate::retrieval::corpus::{self, BadRecord, CorpusFile, Record};
+use crate::retrieval::corpus::{self, BadRecord, CorpusFile, Format, Record};
 use crate::retrieval::index::state::{self, CorpusFacts, PROBLEMS, STATE, State};
 use crate::retrieval::index::store::{self, append_after, id_hash, write_ids};
 use crate::retrieval::index::{Input, stopped};
+use crate::retrieval::mapped::write_reason;
 use crate::retrieval::{BuildProgress, CorpusDocument, Progress, RetrievalError};
 
 /// Hashes of the ids of all documents taken so far, 8 bytes each; only there while reading. Two ids of one hash count
@@ -88,7 +90,11 @@ pub(super) fn read(
 }
 
 fn failed(folder: &Path, error: &io::Error) -> RetrievalError {
-    RetrievalError(format!("{} can't be written: {error}", folder.display()))
+    RetrievalError(format!(
+        "{} can't be written: {}",
+        folder.display(),
+        write_reason(error)
+    ))
 }
 
 impl<'a> Reading<'a> {
@@ -128,12 +134,13 @@ impl<'a> Reading<'a> {
         file: &CorpusFile,
         progress: &mut Progress<'_>,
     ) -> Result<(), RetrievalError> {
+        let later = superseded(file, progress)?;
         let opened = corpus::open(file)?;
         let done = self.state.read.records;
         for (number, record) in (0u64..).zip(opened.records) {
             if number % LOOK == 0 {
                 let read = self.bytes.0 + opened.position.bytes();
-                if say(progress, read, self.bytes.1).is_break() {
+                if say(progress, "reading, KiB", read, self.bytes.1).is_break() {
                     self.sync()?;
                     return Err(stopped());
                 }
@@ -143,8 +150,11 @@ impl<'a> Reading<'a> {
             }
             let record = record?;
             if number >= done {
-                self.take(&file.name, record)
-                    .map_err(|error| failed(self.folder, &error))?;
+                match later.get(&number) {
+                    Some(later) => self.leave_out(&file.name, &record, *later),
+                    None => self.take(&file.name, record),
+                }
+                .map_err(|error| failed(self.folder, &error))?;
             }
         }
         let sha256 = opened
@@ -212,6 +222,27 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
+    /// Lists a record that a later one of its file takes back.
+    fn leave_out(&mut self, file: &str, record: &Record, later: Later) -> io::Result<()> {
+        self.state.read.records += 1;
+        let Record::Document(document) = record else {
+            // A deletion before the last version of its citation says nothing.
+            return Ok(());
+        };
+        self.bad(&BadRecord {
+            file: file.to_owned(),
+            place: format!("record {}", self.state.read.records),
+            sentence: format!(
+                "the document \"{}\" is {} further down in this file",
+                short(&document.id),
+                match later {
+                    Later::Version => "there again in a later version",
+                    Later::Deletion => "deleted",
+                }
+            ),
+        })
+    }
+
     /// Remembers a deletion; one that comes after its document is only listed, since documents are never taken back.
     fn delete(&mut self, file: &str, id: &str, place: String) -> io::Result<()> {
         let hash = id_hash(id);
@@ -220,7 +251,7 @@ impl<'a> Reading<'a> {
                 file: file.to_owned(),
                 place,
                 sentence: format!(
-                    "\"{}\" is deleted here, but its document was read before and stays: name this file before the one that holds it, or, where that is this very file, take it out of it",
+                    "\"{}\" is deleted here, but its document was read before and stays: name this file before the one that holds it",
                     short(id)
                 ),
             });
@@ -278,13 +309,65 @@ impl<'a> Reading<'a> {
     }
 }
 
-fn say(progress: &mut Progress<'_>, done: u64, total: u64) -> std::ops::ControlFlow<()> {
+/// What takes a record back further down in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Later {
+    /// The citation again.
+    Version,
+    /// A deletion.
+    Deletion,
+}
+
+/// Which records of a file of PubMed count no longer at its end, by their number from 0: versions of a citation before
+/// the last one, what is deleted after it, deletions before the last version. Documents that are taken are never taken
+/// back, so that such a file is read twice. Other formats have no versions: there the first document of an id counts.
+fn superseded(
+    file: &CorpusFile,
+    progress: &mut Progress<'_>,
+) -> Result<HashMap<u64, Later>, RetrievalError> {
+    let mut later = HashMap::new();
+    if file.format != Format::PubMed {
+        return Ok(later);
+    }
+    let file_bytes = std::fs::metadata(&file.path).map_or(0, |meta| meta.len());
+    let opened = corpus::open(file)?;
+    // The last record of each id, by the hash that also decides whether an id was there.
+    let mut last: HashMap<u64, u64, BuildHasherDefault<AsIs>> = HashMap::default();
+    for (number, record) in (0u64..).zip(opened.records) {
+        if number % LOOK == 0 {
+            let (done, total) = (opened.position.bytes(), file_bytes);
+            if say(progress, "looking for later versions, KiB", done, total).is_break() {
+                return Err(stopped());
+            }
+        }
+        let (id, how) = match record? {
+            Record::Document(document) => (document.id, Later::Version),
+            Record::Deleted { id, .. } => (id, Later::Deletion),
+            Record::Bad(_) => continue,
+        };
+        if let Some(before) = last.insert(id_hash(&id), number) {
+            later.insert(before, how);
+        }
+    }
+    Ok(later)
+}
+
+fn say(progress: &mut Progress<'_>, stage: &'static str, done: u64, total: u64) -> ControlFlow<()> {
     let kib = |bytes: u64| usize::try_from(bytes / 1024).unwrap_or(usize::MAX);
     progress(BuildProgress {
-        stage: "reading, KiB",
+        stage,
         done: kib(done),
         total: kib(total),
     })
+}
+
+/// Removes all that reading made of a corpus without documents, but for the list of what could not be read.
+pub(super) fn forget(folder: &Path) {
+    for name in [STATE, store::DOCUMENTS, store::OFFSETS, store::IDS] {
+        // What can't be removed is written over.
+        let _ = std::fs::remove_file(folder.join(name));
+    }
+    clean_up(folder);
 }
 
 /// Removes what only reading needed.

@@ -13,7 +13,8 @@ use medrgb_encoder::{BackendChoice, Encoder, EncoderInfo};
 use crate::domain::text::hex;
 use crate::retrieval::encoders::{self, EncodedQuery};
 use crate::retrieval::exact::{self, Scored, Vectors};
-use crate::retrieval::index::state::{self, EncoderId, MANIFEST, Manifest, STATE};
+use crate::retrieval::index::build::empty_shard;
+use crate::retrieval::index::state::{self, EncoderId, MANIFEST, Manifest, STATE, State};
 use crate::retrieval::index::store::{Store, Text};
 use crate::retrieval::index::{text, vectors};
 use crate::retrieval::lexical::Lexical;
@@ -58,6 +59,16 @@ impl IndexFolder {
     pub fn manifest_of(path: &Path) -> Result<Manifest, RetrievalError> {
         if let Some(manifest) = state::read(path, MANIFEST)? {
             return Ok(manifest);
+        }
+        if let Ok(Some(state)) = state::read::<State>(path, STATE)
+            && state.read.done
+            && state.read.documents == 0
+        {
+            return Err(RetrievalError(format!(
+                "{} is no index: {}",
+                path.display(),
+                empty_shard(&state)
+            )));
         }
         Err(RetrievalError(match path.join(STATE).is_file() {
             true => format!(
@@ -107,7 +118,7 @@ impl IndexFolder {
 
     fn no_vectors(&self) -> RetrievalError {
         RetrievalError(format!(
-            "the index {} was built without an encoder, so only bm25 can search it; build one with --encoder",
+            "the index {} was built without an encoder, so only BM25 can search it; build one with `medrgb index build --encoder`",
             self.path.display()
         ))
     }
@@ -142,6 +153,8 @@ struct QueryEncoder {
 pub struct IndexSet {
     folders: Vec<IndexFolder>,
     encoder: Option<QueryEncoder>,
+    /// Why no encoder searches it, where one was looked for.
+    words_only: Option<String>,
 }
 
 impl std::fmt::Debug for IndexSet {
@@ -189,7 +202,14 @@ impl IndexSet {
         Ok(IndexSet {
             folders,
             encoder: None,
+            words_only: None,
         })
+    }
+
+    /// Says why no encoder searches it, so that only BM25 does.
+    pub fn for_words_only(mut self, why: String) -> IndexSet {
+        self.words_only = Some(why);
+        self
     }
 
     /// Lets an encoder search the folders too; it must be the one that made their vectors.
@@ -289,6 +309,12 @@ impl IndexSet {
         method: Method,
         k: usize,
     ) -> Result<Found, RetrievalError> {
+        if needs_encoder(method)
+            && self.encoder.is_none()
+            && let Some(why) = &self.words_only
+        {
+            return Err(RetrievalError(why.clone()));
+        }
         let started = Instant::now();
         let scored = match query.trim().is_empty() || k == 0 {
             true => Vec::new(),
@@ -345,9 +371,9 @@ impl IndexSet {
 
     fn notice(&self) -> Option<String> {
         match &self.encoder {
-            None => Some(
-                "no encoder searches this index, so only BM25 can; name one with --encoder".into(),
-            ),
+            None => Some(self.words_only.clone().unwrap_or_else(|| {
+                "this index is searched without an encoder, by BM25 alone".to_owned()
+            })),
             Some(encoder) if self.folders.iter().any(|folder| folder.is_of_unknown()) => {
                 Some(format!(
                     "the index does not say which encoder made its vectors; that it is {} is taken on your word",

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::plain::json_reason;
-use crate::retrieval::mapped::{beside, reason};
+use crate::retrieval::mapped::{beside, reason, write_reason};
 use crate::retrieval::vector::GraphPrecision;
 use crate::retrieval::{DAMAGED, RetrievalError};
 
@@ -267,6 +267,12 @@ pub(super) fn read<T: DeserializeOwned>(
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(None);
         }
+        Err(error) if error.kind() == ErrorKind::InvalidData => {
+            return Err(RetrievalError(format!(
+                "{} is no text; {DAMAGED}",
+                path.display()
+            )));
+        }
         Err(error) => {
             return Err(RetrievalError(format!(
                 "{} can't be read: {}",
@@ -326,7 +332,13 @@ pub(super) fn write_bytes(folder: &Path, name: &str, bytes: &[u8]) -> Result<(),
         file.persist(&path).map_err(|error| error.error)?;
         Ok(())
     };
-    write().map_err(|error| RetrievalError(format!("{} can't be written: {error}", path.display())))
+    write().map_err(|error| {
+        RetrievalError(format!(
+            "{} can't be written: {}",
+            path.display(),
+            write_reason(&error)
+        ))
+    })
 }
 
 /// The lock of an index folder while it is built; the end of the process lets it go.
@@ -342,7 +354,11 @@ impl Lock {
     /// When another process builds in this folder, or it can't be written.
     pub(super) fn take(folder: &Path) -> Result<Lock, RetrievalError> {
         let failed = |error: std::io::Error| {
-            RetrievalError(format!("{} can't be written: {error}", folder.display()))
+            RetrievalError(format!(
+                "{} can't be written: {}",
+                folder.display(),
+                write_reason(&error)
+            ))
         };
         if folder.is_file() {
             return Err(RetrievalError(format!(

@@ -60,7 +60,7 @@ impl Store {
     pub fn open(folder: &Path, documents: usize, bytes: u64) -> Result<Store, RetrievalError> {
         let map = |name: &str, bytes: Option<usize>| {
             let path = folder.join(name);
-            let map = Mapped::open(&path)?;
+            let map = Mapped::open_own(&path)?;
             match bytes {
                 Some(bytes) if map.bytes().len() != bytes => Err(RetrievalError(format!(
                     "{} has {} bytes where {bytes} were expected; {DAMAGED}",
@@ -96,7 +96,8 @@ impl Store {
         Some((start, id, title))
     }
 
-    /// The document at a position; `None` outside the store, or where the store is damaged.
+    /// The document at a position; `None` outside the store, or where the store is damaged: bytes that are no text, an id
+    /// that the table of ids does not have, or zeros in place of a text.
     pub fn get(&self, position: usize) -> Option<Text<'_>> {
         let (start, id, title) = self.entry(position)?;
         let end = match self.entry(position + 1) {
@@ -106,7 +107,25 @@ impl Store {
         let text = std::str::from_utf8(self.documents.bytes().get(start..end)?).ok()?;
         let (id, rest) = text.split_at_checked(id)?;
         let (title, content) = rest.split_at_checked(title)?;
-        Some(Text { id, title, content })
+        let whole = !blanked(text) && self.is_listed(id, position);
+        whole.then_some(Text { id, title, content })
+    }
+
+    /// Whether the table of ids has this id at this position; it has every document, so that another id is damage.
+    fn is_listed(&self, id: &str, position: usize) -> bool {
+        let hash = id_hash(id);
+        self.with_hash(hash).any(|at| at == position)
+    }
+
+    /// Positions of the documents whose ids have this hash.
+    fn with_hash(&self, hash: u64) -> impl Iterator<Item = usize> {
+        let (ids, _) = self.ids.bytes().as_chunks::<ID>();
+        let first = ids.partition_point(|entry| hash_of(entry) < hash);
+        ids.get(first..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(move |entry| hash_of(entry) == hash)
+            .map(position_of)
     }
 
     /// Bytes of title and text, without reading them.
@@ -122,15 +141,16 @@ impl Store {
 
     /// The position of the document with this id.
     pub fn position(&self, id: &str) -> Option<usize> {
-        let hash = id_hash(id);
-        let (ids, _) = self.ids.bytes().as_chunks::<ID>();
-        let first = ids.partition_point(|entry| hash_of(entry) < hash);
-        ids.get(first..)?
-            .iter()
-            .take_while(|entry| hash_of(entry) == hash)
-            .map(position_of)
+        self.with_hash(id_hash(id))
             .find(|&position| self.get(position).is_some_and(|text| text.id == id))
     }
+}
+
+/// Whether a text holds a stretch of zeros, as a file has where its blocks were lost.
+fn blanked(text: &str) -> bool {
+    const ZEROS: &str = "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    // Nearly every text holds none at all.
+    text.contains('\0') && text.contains(ZEROS)
 }
 
 fn hash_of(entry: &[u8; ID]) -> u64 {

@@ -162,7 +162,7 @@ fn a_merge_killed_at_any_moment_goes_on_to_the_whole() {
         .collect();
     let merged = home.path().join("merged");
     let mut taken: Vec<PathBuf> = Vec::new();
-    merge(&shards, &merged, &mut |_| {
+    merge(&shards, &merged, None, &mut |_| {
         let to = home.path().join(format!("snapshot{}", taken.len()));
         copy(&merged, &to);
         taken.push(to);
@@ -172,7 +172,7 @@ fn a_merge_killed_at_any_moment_goes_on_to_the_whole() {
     let expected = content(&whole);
     assert!(content(&merged) == expected);
     for folder in taken {
-        merge(&shards, &folder, &mut go).unwrap();
+        merge(&shards, &folder, None, &mut go).unwrap();
         assert!(content(&folder) == expected, "{}", folder.display());
     }
 }
@@ -298,6 +298,187 @@ fn deleted_citations_are_left_out_where_the_newest_file_is_named_first() {
         let problems = std::fs::read_to_string(out.join(PROBLEMS)).unwrap();
         assert!(problems.contains(said), "{problems}");
     }
+}
+
+/// The texts of a finished index.
+fn texts(folder: &Path) -> Vec<(String, String)> {
+    let index = IndexFolder::open(folder).unwrap();
+    (0..index.store().len())
+        .map(|at| index.store().get(at).unwrap())
+        .map(|text| (text.id.to_owned(), text.title.to_owned()))
+        .collect()
+}
+
+#[test]
+fn within_a_file_the_last_version_of_a_citation_and_its_deletion_count() {
+    let citation = |pmid: u32, title: &str| {
+        format!(
+            "<PubmedArticle><MedlineCitation><PMID>{pmid}</PMID><Article><ArticleTitle>{title}</ArticleTitle></Article></MedlineCitation></PubmedArticle>"
+        )
+    };
+    let delete =
+        |pmid: u32| format!("<DeleteCitation><PMID Version=\"1\">{pmid}</PMID></DeleteCitation>");
+    let set = |parts: &[String]| format!("<PubmedArticleSet>{}</PubmedArticleSet>", parts.concat());
+    let one = set(&[
+        citation(9, "nine 1"),
+        delete(9),
+        citation(10, "ten"),
+        citation(9, "nine 2"),
+        citation(11, "eleven"),
+        citation(12, "twelve 1"),
+        citation(12, "twelve 2"),
+        citation(12, "twelve 3"),
+        delete(11),
+    ]);
+    // What one file deletes stays deleted in files after it; what it deletes and has again does not matter there.
+    let older = set(&[
+        citation(11, "older"),
+        citation(9, "nine 0"),
+        citation(8, "eight"),
+    ]);
+    let home = tempfile::tempdir().unwrap();
+    let (out, built) =
+        built_from(home.path(), &[("one.xml", &*one), ("older.xml", &*older)]).unwrap();
+    let pair = |id: &str, title: &str| (id.to_owned(), title.to_owned());
+    assert_eq!(
+        texts(&out),
+        [
+            pair("10", "ten"),
+            pair("9", "nine 2"),
+            pair("12", "twelve 3"),
+            pair("8", "eight")
+        ]
+    );
+    // nine 1, eleven, twelve 1 and 2; of the older file eleven and nine.
+    assert_eq!(built.manifest.bad_records, 6);
+    let problems = std::fs::read_to_string(out.join(PROBLEMS)).unwrap();
+    for part in [
+        "\\\"9\\\" is deleted further down",
+        "\\\"12\\\" is there again in a later version",
+        "\\\"11\\\" is deleted further down",
+        "\\\"11\\\" is deleted by a file",
+        "\\\"9\\\" was there before",
+    ] {
+        assert!(problems.contains(part), "{part}: {problems}");
+    }
+    // Wherever reading is stopped, it goes on to the same.
+    let found = corpus::find(&[home.path().join("one.xml")], None).unwrap();
+    let inputs: Vec<Input> = found.files.into_iter().map(Input::File).collect();
+    let whole = home.path().join("whole");
+    build(&bm25_build(&whole, &inputs, Shard::WHOLE), &mut go).unwrap();
+    for patience in 0..4 {
+        let halted = home.path().join(format!("halted{patience}"));
+        let mut calls = 0;
+        let first = build(&bm25_build(&halted, &inputs, Shard::WHOLE), &mut |_| {
+            calls += 1;
+            match calls > patience {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        // Looking for versions and reading each ask once; what comes later may be done before it asks.
+        assert!(first.is_err() || patience > 1, "{patience}");
+        build(&bm25_build(&halted, &inputs, Shard::WHOLE), &mut go).unwrap();
+        assert_eq!(texts(&halted), texts(&whole));
+    }
+}
+
+#[test]
+fn files_of_zeros_missing_files_and_no_text_are_damage() {
+    let home = tempfile::tempdir().unwrap();
+    let (out, _) = built_from(home.path(), &[("one.txt", "heart failure")]).unwrap();
+    let said = || {
+        let set = match IndexSet::open(std::slice::from_ref(&out)) {
+            Ok(set) => set,
+            Err(error) => return error.to_string(),
+        };
+        match set.search("heart", Method::Bm25, 9) {
+            Ok(found) => format!("{:?}", found.hits),
+            Err(error) => error.to_string(),
+        }
+    };
+    assert!(said().contains("heart failure"), "{}", said());
+    for name in [store::DOCUMENTS, store::OFFSETS, store::IDS, MANIFEST] {
+        let path = out.join(name);
+        let whole = std::fs::read(&path).unwrap();
+        let mut swaps = vec![vec![0xff; whole.len()]];
+        if name != MANIFEST {
+            swaps.push(vec![0; whole.len()]);
+        }
+        for swap in swaps {
+            // A new file: the old one may still be mapped.
+            std::fs::remove_file(&path).unwrap();
+            std::fs::write(&path, swap).unwrap();
+            let said = said();
+            assert!(said.contains("the index is damaged"), "{name}: {said}");
+            assert!(!said.contains("fetch it again"), "{name}: {said}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        if name != MANIFEST {
+            let said = said();
+            assert!(
+                said.contains("is missing; the index is damaged"),
+                "{name}: {said}"
+            );
+        }
+        std::fs::write(&path, whole).unwrap();
+    }
+    // Only the text of a document is lost, its id is there.
+    let (long, _) = built_from(home.path(), &[("two.txt", &"heart failure ".repeat(9))]).unwrap();
+    let path = long.join(store::DOCUMENTS);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let end = bytes.len();
+    bytes[end - 40..].fill(0);
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, bytes).unwrap();
+    let set = IndexSet::open(&[long]).unwrap();
+    let error = set.search("heart", Method::Bm25, 9).unwrap_err();
+    assert!(
+        error.to_string().contains("the index is damaged"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_shard_without_documents_says_what_helps_and_a_folder_without_any_is_free() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(
+        home.path().join("c.jsonl"),
+        "{\"_id\":\"a\",\"text\":\"heart\"}\n{\"_id\":\"b\",\"text\":\"lung\"}\n",
+    )
+    .unwrap();
+    let found = corpus::find(&[home.path().join("c.jsonl")], None).unwrap();
+    let inputs: Vec<Input> = found.files.into_iter().map(Input::File).collect();
+    let out = home.path().join("part3");
+    for _ in 0..2 {
+        let error = build(
+            &bm25_build(&out, &inputs, Shard { part: 3, of: 3 }),
+            &mut go,
+        );
+        let said = error.unwrap_err().to_string();
+        assert!(said.contains("in at most 2 parts"), "{said}");
+    }
+    let said = merge(&[out], &home.path().join("merged"), None, &mut go)
+        .unwrap_err()
+        .to_string();
+    assert!(said.contains("in at most 2 parts"), "{said}");
+
+    // A corpus in which nothing can be read leaves a folder that takes another one.
+    std::fs::write(home.path().join("bad.jsonl"), "nonsense\n").unwrap();
+    let bad = Input::File(CorpusFile {
+        path: home.path().join("bad.jsonl"),
+        name: "bad.jsonl".into(),
+        format: Format::Beir,
+    });
+    let out = home.path().join("again");
+    let said = build(&bm25_build(&out, &[bad], Shard::WHOLE), &mut go)
+        .unwrap_err()
+        .to_string();
+    assert!(said.contains("1 record could not be read"), "{said}");
+    assert!(out.join(PROBLEMS).is_file());
+    let built = build(&bm25_build(&out, &inputs, Shard::WHOLE), &mut go).unwrap();
+    assert_eq!(built.manifest.documents, 2);
+    assert_eq!(std::fs::read(out.join(PROBLEMS)).unwrap(), b"");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::retrieval::index::store::Store;
+use crate::retrieval::mapped::write_reason;
 use crate::retrieval::retriever::staged;
 use crate::retrieval::{DAMAGED, Progress, RetrievalError, lexical};
 
@@ -68,7 +69,11 @@ pub(super) fn clean_up(folder: &Path) -> Result<(), RetrievalError> {
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> RetrievalError {
-    RetrievalError(format!("{} can't be written: {error}", path.display()))
+    RetrievalError(format!(
+        "{} can't be written: {}",
+        path.display(),
+        write_reason(error)
+    ))
 }
 
 fn partial(path: &Path) -> PathBuf {

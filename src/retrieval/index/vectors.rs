@@ -15,6 +15,7 @@ use crate::retrieval::exact::Vectors;
 use crate::retrieval::index::state::{self, STATE, State};
 use crate::retrieval::index::stopped;
 use crate::retrieval::index::store::Store;
+use crate::retrieval::mapped::{Mapped, write_reason};
 use crate::retrieval::retriever::{recall_sample, staged};
 use crate::retrieval::vector::{GraphPrecision, Hnsw, HnswOptions};
 use crate::retrieval::{DAMAGED, Progress, RetrievalError, npy};
@@ -130,7 +131,11 @@ impl Rows {
 }
 
 fn failed(path: &Path, error: &io::Error) -> RetrievalError {
-    RetrievalError(format!("{} can't be written: {error}", path.display()))
+    RetrievalError(format!(
+        "{} can't be written: {}",
+        path.display(),
+        write_reason(error)
+    ))
 }
 
 /// Encodes all documents of the store.
@@ -236,6 +241,8 @@ fn one_step(
 pub(super) fn load(folder: &Path, rows: usize, dim: usize) -> Result<Vectors, RetrievalError> {
     let path = folder.join(VECTORS);
     let damaged = |why: String| RetrievalError(format!("{why}; {DAMAGED}"));
+    // What is missing and what may not be read is told from what is damaged.
+    Mapped::open_own(&path)?;
     let vectors = npy::open(&path).map_err(|error| damaged(error.0))?;
     match (vectors.len(), vectors.dim()) == (rows, dim) {
         true => Ok(vectors),

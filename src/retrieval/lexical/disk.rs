@@ -18,10 +18,8 @@ use tantivy::indexer::merge_filtered_segments;
 use tantivy::{Index, ReloadPolicy, TantivyDocument, TantivyError};
 
 use crate::retrieval::guarded::guarded;
-use crate::retrieval::lexical::{
-    Lexical, WRITER_MEMORY, analyser, broken, entry, schema, tokenizers,
-};
-use crate::retrieval::mapped::{as_the_mask_says, reason};
+use crate::retrieval::lexical::{Lexical, WRITER_MEMORY, analyser, entry, schema, tokenizers};
+use crate::retrieval::mapped::{as_the_mask_says, reason, write_reason_in};
 use crate::retrieval::{DAMAGED, RetrievalError};
 
 /// Writes an index of documents (title and text) into a folder that is made or empty. `progress` gets the number
@@ -39,17 +37,19 @@ pub fn write_folder<'a>(
         .schema(schema)
         .tokenizers(tokenizers(analyser()?))
         .single_segment_index_writer::<TantivyDocument>(directory(folder)?, WRITER_MEMORY)
-        .map_err(broken)?;
+        .map_err(|error| not_written(folder, error))?;
     for (number, (title, content)) in documents.enumerate() {
         writer
             .add_document(entry(field, title, content))
-            .map_err(broken)?;
+            .map_err(|error| not_written(folder, error))?;
         if number % 256 == 255 && progress(number + 1).is_break() {
             return Err(RetrievalError::cancelled());
         }
     }
-    writer.finalize().map_err(broken)?;
-    as_the_mask_says(folder).map_err(broken)
+    writer
+        .finalize()
+        .map_err(|error| not_written(folder, error))?;
+    as_the_mask_says(folder).map_err(|error| not_written(folder, error))
 }
 
 /// Merges the indexes of several folders, in this order, into one segment in an empty folder.
@@ -60,8 +60,8 @@ pub fn merge_folders(parts: &[PathBuf], folder: &Path) -> Result<(), RetrievalEr
     let mut segments = Vec::with_capacity(parts.len());
     let mut settings = None;
     for part in parts {
-        let index = Index::open_in_dir(part).map_err(broken)?;
-        segments.extend(index.searchable_segments().map_err(broken)?);
+        let index = read(part, || Index::open_in_dir(part))?;
+        segments.extend(read(part, || index.searchable_segments())?);
         settings = Some(index.settings().clone());
     }
     let whole = segments.iter().map(|_| None).collect();
@@ -71,13 +71,21 @@ pub fn merge_folders(parts: &[PathBuf], folder: &Path) -> Result<(), RetrievalEr
         whole,
         directory(folder)?,
     )
-    .map_err(broken)?;
-    as_the_mask_says(folder).map_err(broken)
+    .map_err(|error| not_written(folder, error))?;
+    as_the_mask_says(folder).map_err(|error| not_written(folder, error))
+}
+
+fn not_written(folder: &Path, error: impl std::fmt::Display) -> RetrievalError {
+    RetrievalError(format!(
+        "the BM25 index {} can't be written: {}",
+        folder.display(),
+        write_reason_in(&error.to_string())
+    ))
 }
 
 fn directory(folder: &Path) -> Result<MmapDirectory, RetrievalError> {
-    std::fs::create_dir_all(folder).map_err(broken)?;
-    MmapDirectory::open(folder).map_err(broken)
+    std::fs::create_dir_all(folder).map_err(|error| not_written(folder, error))?;
+    MmapDirectory::open(folder).map_err(|error| not_written(folder, error))
 }
 
 impl Lexical {

@@ -8,7 +8,7 @@ use tempfile::NamedTempFile;
 use super::header;
 use crate::retrieval::RetrievalError;
 use crate::retrieval::exact::Precision;
-use crate::retrieval::mapped::beside;
+use crate::retrieval::mapped::{beside, write_reason};
 
 /// Room for the header, whatever the number of rows turns out to be.
 const HEAD: usize = 128;
@@ -109,7 +109,11 @@ impl NpyWriter {
 }
 
 fn failed(path: &Path, error: &io::Error) -> RetrievalError {
-    RetrievalError(format!("{} can't be written: {error}", path.display()))
+    RetrievalError(format!(
+        "{} can't be written: {}",
+        path.display(),
+        write_reason(error)
+    ))
 }
 
 /// Numbers in their little-endian form.

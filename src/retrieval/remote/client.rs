@@ -100,7 +100,8 @@ answers!(
     Mutated,
     Searched,
     Queried,
-    Statistics
+    Statistics,
+    Versioned
 );
 
 impl Answer for wire::Status {

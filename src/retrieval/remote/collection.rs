@@ -71,6 +71,20 @@ impl Collection {
         Ok(Some((record, described.shards)))
     }
 
+    /// What the server calls itself, such as `milvus_lite-3.2.2`.
+    ///
+    /// # Errors
+    /// When the server can't be asked.
+    pub fn server_version(&self) -> Result<String, RetrievalError> {
+        let answer: wire::Versioned = self.client.call(
+            "/milvus.proto.milvus.MilvusService/GetVersion",
+            &format!("the version of {} can't be asked", self.address.server()),
+            (),
+            QUICK,
+        )?;
+        Ok(answer.version)
+    }
+
     /// Makes the collection and its index. `shards` take writes in parallel; `None` leaves their number to the
     /// server.
     ///
@@ -334,7 +348,7 @@ impl Collection {
         }
         if k > MOST_HITS {
             return Err(RetrievalError(format!(
-                "{k} hits are asked for, but a remote index gives at most {MOST_HITS}: ask for fewer with -k"
+                "{k} hits are asked for, but a remote index gives at most {MOST_HITS}: ask for fewer"
             )));
         }
         if k == 0 {

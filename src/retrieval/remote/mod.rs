@@ -123,7 +123,7 @@ impl Remote {
                 query_embedding: None,
             }),
             (Method::Exact | Method::Bm25 | Method::Hybrid, _) => Err(RetrievalError(
-                "a remote index searches by dense vectors only: use --retriever dense, or an index folder".into(),
+                "a collection on a server is searched by its vectors (dense) only; BM25, fusion and the exact scan need an index folder on this machine".into(),
             )),
         }
     }

@@ -116,7 +116,7 @@ impl Record {
             return Ok(());
         };
         Err(RetrievalError(format!(
-            "the encoder {} does not belong to {place}, whose vectors are of {}: {why}; give the encoder that made the index with --encoder",
+            "the encoder {} does not belong to {place}, whose vectors are of {}: {why}; give the encoder that made the index with --encoder, MEDRGB_ENCODER, or retrieval.encoder in the configuration",
             short(&encoder.name),
             short(&self.encoder)
         )))

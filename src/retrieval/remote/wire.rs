@@ -249,6 +249,13 @@ message! {
 }
 
 message! {
+    Versioned {
+        1 one message status: Option<Status>,
+        2 one string version: String,
+    }
+}
+
+message! {
     /// An answer of which only the status matters here.
     Answered {
         1 one message status: Option<Status>,

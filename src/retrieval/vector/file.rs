@@ -18,7 +18,7 @@ use super::graph::Graph;
 use super::{GraphPrecision, HnswOptions};
 use crate::retrieval::RetrievalError;
 use crate::retrieval::exact::{Precision, Vectors};
-use crate::retrieval::mapped::{Mapped, beside};
+use crate::retrieval::mapped::{Mapped, beside, write_reason};
 
 const MAGIC: &[u8; 8] = b"MEDRGBHW";
 const VERSION: u32 = 1;
@@ -171,9 +171,13 @@ fn write(
         file.as_file().sync_all()?;
         file.persist(path).map_err(|error| error.error)
     };
-    place()
-        .map(drop)
-        .map_err(|error| RetrievalError(format!("{} can't be written: {error}", path.display())))
+    place().map(drop).map_err(|error| {
+        RetrievalError(format!(
+            "{} can't be written: {}",
+            path.display(),
+            write_reason(&error)
+        ))
+    })
 }
 
 fn graph_start(codes: usize) -> usize {
@@ -187,7 +191,7 @@ pub(super) fn open(
     options: HnswOptions,
     how: Open,
 ) -> Result<Graph, RetrievalError> {
-    let file = Arc::new(Mapped::open(path)?);
+    let file = Arc::new(Mapped::open_own(path)?);
     opened(&file, vectors, options, how).map_err(|why| refused(path, &why))
 }
 

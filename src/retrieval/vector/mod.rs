@@ -53,6 +53,17 @@ pub enum GraphPrecision {
     Int8,
 }
 
+impl GraphPrecision {
+    /// Its name in flags.
+    pub fn name(self) -> &'static str {
+        match self {
+            GraphPrecision::Stored => "stored",
+            GraphPrecision::Half => "half",
+            GraphPrecision::Int8 => "int8",
+        }
+    }
+}
+
 impl Default for HnswOptions {
     fn default() -> Self {
         HnswOptions {

@@ -215,18 +215,15 @@ impl BuildState {
         self.selected = self.selected.min(self.rows.len().saturating_sub(1));
     }
 
-    /// Whether items are to be asked for again.
-    pub fn has_failures(&self) -> bool {
+    /// Whether items have this fate.
+    pub fn has(&self, wanted: Fate) -> bool {
         let mut rows = self.rows.iter();
-        rows.any(|row| {
-            matches!(
-                row,
-                Row::Group {
-                    fate: Fate::Failed,
-                    ..
-                }
-            )
-        })
+        rows.any(|row| matches!(row, Row::Group { fate, .. } if *fate == wanted))
+    }
+
+    /// Whether items got no reply or are to be made.
+    pub fn is_incomplete(&self) -> bool {
+        self.has(Fate::Failed) || self.has(Fate::Due)
     }
 
     /// The chosen item: its stage and its question.
@@ -239,7 +236,7 @@ impl BuildState {
         }
     }
 
-    /// Stages with items that got no reply, and the questions of these, each once.
+    /// Stages with items that got no reply or are to be made, and the questions of these, each once.
     pub fn failures(&self) -> (Vec<Stage>, Vec<String>) {
         let mut stages = Vec::new();
         let mut questions: Vec<String> = Vec::new();
@@ -247,7 +244,8 @@ impl BuildState {
             let Some(report) = self.report(stage) else {
                 continue;
             };
-            for (question, _) in report.losses(|one| &one.failed) {
+            let failed = report.losses(|one| &one.failed);
+            for (question, _) in failed.chain(report.losses(|one| &one.due)) {
                 if stages.last() != Some(&stage) {
                     stages.push(stage);
                 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::data::session::{OpenQuestion, QueuePlace, ReviewPlace, Session, VERSION};
+use crate::data::session::{OpenQuestion, PersonPlace, QueuePlace, ReviewPlace, Session, VERSION};
 use crate::tui::app::instance::{InstanceState, Panel};
 use crate::tui::app::review::StandAt;
 use crate::tui::app::sweep::Page;
@@ -22,6 +22,39 @@ pub struct Comeback {
     pub settled: bool,
     /// What was stored last.
     pub stored: Option<Session>,
+    /// Where others were, by their names.
+    pub others: BTreeMap<String, PersonPlace>,
+}
+
+/// The most people whose places are kept.
+const MOST_PEOPLE: usize = 100;
+
+/// The places of all people but `who`, as the last session left them.
+pub fn others(before: &Session, who: &str) -> BTreeMap<String, PersonPlace> {
+    let mut all = before.others.clone();
+    if let Some(last) = &before.annotator {
+        let place = PersonPlace {
+            queue: before.queue.clone(),
+            review: before.review.clone(),
+        };
+        match place == PersonPlace::default() {
+            true => all.remove(last),
+            false => all.insert(last.clone(), place),
+        };
+    }
+    all.remove(who);
+    all.into_iter().take(MOST_PEOPLE).collect()
+}
+
+/// Where `who` was, whoever was here last.
+pub fn own(before: &Session, who: &str) -> PersonPlace {
+    match before.annotator.as_deref() == Some(who) {
+        true => PersonPlace {
+            queue: before.queue.clone(),
+            review: before.review.clone(),
+        },
+        false => before.others.get(who).cloned().unwrap_or_default(),
+    }
 }
 
 /// The names of panels in the file, in the order of [`Panel::ALL`].
@@ -98,6 +131,7 @@ pub fn place(app: &App) -> Session {
         review: review(app),
         blind: app.annotate.blind,
         annotator: Some(app.annotate.annotator.clone()),
+        others: app.comeback.others.clone(),
         query: app.retrieval.query.text().to_owned(),
         words: app.find.input.text().to_owned(),
         curves: curves
@@ -166,6 +200,28 @@ fn review(app: &App) -> Option<ReviewPlace> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn everybody_comes_back_to_a_place_of_their_own() {
+        let at = |part: &str| {
+            Some(ReviewPlace {
+                part: part.to_owned(),
+                ..ReviewPlace::default()
+            })
+        };
+        let of = |who: &str, review: Option<ReviewPlace>| Session {
+            annotator: Some(who.to_owned()),
+            review,
+            ..Session::default()
+        };
+        let ben = of("ben", at("adjudicator"));
+        assert_eq!(own(&ben, "ida"), PersonPlace::default());
+        assert_eq!(own(&ben, "ben").review, at("adjudicator"));
+        let mut ida = of("ida", at("annotator"));
+        ida.others = others(&ben, "ida");
+        assert_eq!(own(&ida, "ben").review, at("adjudicator"));
+        assert_eq!(others(&ida, "ben").len(), 1);
+    }
 
     #[test]
     fn names_lead_back() {

@@ -163,7 +163,7 @@ fn web(request: &BuildRequest, folder: &Path) -> Result<Web, String> {
     let name = &request.web;
     let engine = match name.eq_ignore_ascii_case("google") {
         true => Engine::google(|name| std::env::var(name).ok())?,
-        false => Engine::Searxng { base: name.clone() },
+        false => Engine::searxng(name).map_err(|why| format!("web {why}"))?,
     };
     let settings = WebSettings {
         private: request.private.clone(),
@@ -195,7 +195,7 @@ impl Task<'_> {
             }
             match self.stage(&build, stage) {
                 Ok(end) => {
-                    if end.report.made() == 0 {
+                    if end.report.fresh() == 0 {
                         let rest = request.stages.get(at + 1..).unwrap_or(&[]);
                         trouble = Some(nothing_kept(stage, &end.report, rest));
                     }

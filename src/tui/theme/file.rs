@@ -8,7 +8,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::domain::nearest::hint;
-use crate::domain::text::{line_at, short};
+use crate::domain::text::{line_at, short, visible};
 use crate::domain::toml_file::explain;
 use crate::source::small_text;
 use crate::tui::theme::color::{self, Background, ColorDepth, NAMED};
@@ -91,12 +91,12 @@ fn layers(name: &str, folder: Option<&Path>) -> Result<Vec<Layer>, ThemeError> {
         ThemeError(match is_name(name) {
             true => format!(
                 "there is no theme \"{}\"; {}",
-                short(name),
+                visible(name),
                 known(name, folder)
             ),
             false => format!(
                 "\"{}\" is no name of a theme; write the name of a file in your themes folder, without folder and .toml",
-                short(name)
+                visible(name)
             ),
         })
     })?;
@@ -116,7 +116,7 @@ fn layers(name: &str, folder: Option<&Path>) -> Result<Vec<Layer>, ThemeError> {
         let next = source(parent, folder, ours)?.ok_or_else(|| {
             let what = format!(
                 "it inherits from \"{}\", which does not exist; {}",
-                short(parent),
+                visible(parent),
                 known(parent, folder)
             );
             child.wrong(at, &what)
@@ -161,6 +161,12 @@ fn source(name: &str, folder: Option<&Path>, only_ours: bool) -> Result<Option<L
     }
     let own = folder.filter(|_| !only_ours);
     let own = own.map(|folder| folder.join(format!("{name}.toml")));
+    if let Some(path) = own.as_ref().filter(|path| path.is_dir()) {
+        return Err(ThemeError(format!(
+            "{} is a folder, but a theme is a file; move the folder away, or name another theme",
+            path.display()
+        )));
+    }
     let (origin, text, built_in) = match own.filter(|path| path.is_file()) {
         Some(path) => {
             let text =

@@ -114,7 +114,7 @@ fn remember(app: &mut App, held: &Held) {
     }
     // What is through and complete need not be looked at again; documents that came with the questions need no search.
     let wanted = |at: usize| match &held.stages[at] {
-        Some(report) => report.failed() > 0,
+        Some(report) => report.failed() + report.due() > 0,
         None if held.begun => at > 1 || !held.documents,
         None => at > 1 || !is_open,
     };
@@ -327,11 +327,11 @@ fn stop(app: &mut App) -> Vec<Effect> {
     vec![Effect::Cancel(running.ticket)]
 }
 
-/// Asks again for all that got no reply, in the stages where that was so.
+/// Asks again for all that got no reply and makes what is to be made, in the stages where that is so.
 fn retry(app: &mut App) -> Vec<Effect> {
     let (stages, questions) = app.build.failures();
     if stages.is_empty() {
-        app.say("there is nothing to ask again: everything got a reply");
+        app.say("there is nothing to ask again: everything got a reply, and nothing is to be made");
         return Vec::new();
     }
     let asked = count(questions.len(), "question");

@@ -3,7 +3,7 @@
 use crate::data::session::{OpenQuestion, QueuePlace, Session};
 use crate::domain::annotation::Part;
 use crate::domain::text::short;
-use crate::tui::app::comeback::{diff_named, panel_named, place, screen_named};
+use crate::tui::app::comeback::{diff_named, others, own, panel_named, place, screen_named};
 use crate::tui::app::compare::Contender;
 use crate::tui::app::facet::Facets;
 use crate::tui::app::input::Input;
@@ -32,6 +32,7 @@ pub(super) fn settle(app: &mut App) -> Vec<Effect> {
     let fresh = place(app);
     let complaint = app.notice.take();
     annotator(app, &before);
+    app.comeback.others = others(&before, &app.annotate.annotator);
     let mut effects = list(app, &before);
     let lost = match &before.open {
         Some(open) => question(app, open, &mut effects),
@@ -176,10 +177,7 @@ fn screen(app: &mut App, before: &Session) -> Vec<Effect> {
             }
             effects
         }
-        (Screen::Queue | Screen::Annotate, Some(place)) => {
-            let same = before.annotator.as_ref() == Some(&app.annotate.annotator);
-            labelling(app, wanted, place, same)
-        }
+        (Screen::Queue | Screen::Annotate, Some(place)) => labelling(app, wanted, place, before),
         (Screen::Queue | Screen::Annotate, None) => {
             app.screen = Screen::Browse;
             Vec::new()
@@ -209,31 +207,35 @@ fn finding(app: &mut App, words: &str) -> Vec<Effect> {
     effects
 }
 
-/// Opens the queue, at the reply where another annotator was not.
-fn labelling(app: &mut App, wanted: Screen, place: &QueuePlace, same: bool) -> Vec<Effect> {
+/// Opens the queue where this annotator was; for somebody new at its beginning, and not in the decisions between others.
+fn labelling(app: &mut App, wanted: Screen, last: &QueuePlace, before: &Session) -> Vec<Effect> {
+    let place = own(before, &app.annotate.annotator).queue;
+    let place = place.unwrap_or_else(|| QueuePlace {
+        run: last.run.clone(),
+        ..QueuePlace::default()
+    });
     let part = Part::named(&place.part).unwrap_or_default();
-    let reply = place.reply.clone().filter(|_| same);
     app.annotate.from = Screen::Queue;
-    app.screen = match &reply {
+    app.screen = match &place.reply {
         Some(_) => wanted,
         None => Screen::Queue,
     };
-    queue::begin(app, place.run.clone(), part, reply)
+    queue::begin(app, place.run, part, place.reply)
 }
 
-/// Opens the review, at the item where another reviewer was not.
+/// Opens the review where this reviewer was; for somebody new at its beginning, and not in the decisions between others.
 fn reviewing(app: &mut App, wanted: Screen, before: &Session) -> Vec<Effect> {
-    let same = before.annotator.as_ref() == Some(&app.annotate.annotator);
-    let place = before.review.clone().unwrap_or_default();
+    let place = own(before, &app.annotate.annotator).review;
+    let place = place.unwrap_or_default();
     app.review.diff = diff_named(&place.diff);
     app.review.from = app.screen;
-    let item = place.item.filter(|_| same);
-    app.screen = match &item {
+    app.screen = match &place.item {
         Some(_) => wanted,
         None => Screen::Review,
     };
     let part = Part::named(&place.part).unwrap_or_default();
-    review::begin(app, part, item.map_or(StandAt::First, StandAt::Item))
+    let at = place.item.map_or(StandAt::First, StandAt::Item);
+    review::begin(app, part, at)
 }
 
 /// As if the program were started for the first time; what is stored of replies and labels stays.

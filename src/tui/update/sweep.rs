@@ -331,6 +331,20 @@ fn pause(app: &mut App) -> Vec<Effect> {
     }
 }
 
+/// No new calls, so that the program can end when those under way have finished.
+pub(super) fn finish_calls(app: &mut App) -> Vec<Effect> {
+    let Some(running) = &mut app.sweep.running else {
+        return Vec::new();
+    };
+    let ticket = running.ticket;
+    let now = matches!(running.phase, Phase::Stopping { now: true });
+    running.phase = Phase::Stopping { now };
+    app.complain(
+        "Leaving when the calls under way have finished; no new ones start. The same key again leaves at once: what has come of them is kept.",
+    );
+    vec![Effect::StopSweep { ticket, now }]
+}
+
 fn stop(app: &mut App) -> Vec<Effect> {
     let Some(running) = &mut app.sweep.running else {
         app.say("no sweep is running");
@@ -406,6 +420,10 @@ fn finished(app: &mut App, result: Result<Box<SweepEnd>, String>) -> Vec<Effect>
         }
         Err(why) => Phase::Ended(Err(why)),
     };
+    if app.parting {
+        app.quit = true;
+        return Vec::new();
+    }
     let brief = running.brief();
     let shown = app.screen == Screen::Sweep && app.sweep.page == Page::Progress;
     if !shown {

@@ -59,7 +59,10 @@ pub(super) fn rows(app: &App, width: u16) -> u16 {
 
 /// What the numbers of the facets count, where a row can have several replies.
 fn about_facets(app: &App, width: u16) -> Option<Flow> {
-    if app.screen == Screen::Queue {
+    if matches!(
+        app.screen,
+        Screen::Queue | Screen::Review | Screen::ReviewItem
+    ) {
         return None;
     }
     let mut flow = Flow::new(width);

@@ -462,7 +462,7 @@ fn matters_in_making(app: &App, command: Command) -> Option<bool> {
         }
         Command::BuildStart => !app.build.is_active(),
         Command::BuildStop => app.build.is_active(),
-        Command::BuildRetry => !app.build.is_active() && app.build.has_failures(),
+        Command::BuildRetry => !app.build.is_active() && app.build.is_incomplete(),
         Command::BuildAgain => page == build::Page::Results && app.build.loss().is_some(),
         _ => return None,
     })

@@ -76,6 +76,38 @@ fn every_imported_record_reads_as_one_of_our_own() {
 }
 
 #[test]
+fn lm_eval_repeats_are_all_kept() {
+    let house = House::new();
+    let doc = r#""doc":{"question":"Which?","choices":["red","blue"],"answer":1}"#;
+    let path = house.file(
+        "m/samples_med_2025-01-02T03-04-05.jsonl",
+        format!(
+            r#"{{"doc_id":0,{doc},"target":"1","resps":[["B","A","B"]],"filtered_resps":["B"]}}"#
+        ),
+    );
+    let report = run(&house.request(Some(Kind::LmEval), &[&path])).unwrap();
+    assert_eq!((report.bad, report.runs[0].replies), (0, 3));
+    assert!(
+        report
+            .notes
+            .iter()
+            .any(|note| note.contains("2 replies of") && note.contains("repeats")),
+        "{:?}",
+        report.notes
+    );
+    let observations: Vec<_> = house
+        .records("lm-eval-m-med")
+        .into_iter()
+        .map(|record| (record.raw, record.sampling["seed"].as_u64()))
+        .collect();
+    let expected = [("B", None), ("A", Some(1)), ("B", Some(2))];
+    assert_eq!(
+        observations,
+        expected.map(|(raw, seed)| (raw.to_owned(), seed))
+    );
+}
+
+#[test]
 fn lm_eval_generations_and_likelihoods() {
     let house = House::new();
     let doc = r#""doc":{"question":"Which?","choices":["red","blue"],"answer":1}"#;
@@ -430,10 +462,18 @@ fn contexts_of_reference_predictions_are_composed_again() {
     assert_eq!(subs.len(), 1);
     assert!(subs[0].exact && subs[0].attributed);
     let robustness = &records[1];
+    let condition = &robustness.condition;
     assert_eq!(
-        robustness.condition.scenario,
-        Scenario::Standard,
-        "its context was not saved"
+        (condition.scenario, condition.docs, condition.p),
+        (Scenario::Robustness, 1, 0.0),
+        "its condition is known, its context was not saved"
+    );
+    assert!(robustness.context.documents.is_empty());
+    assert!(
+        robustness.model["caution"]
+            .as_str()
+            .unwrap()
+            .contains("only the main answer is scored")
     );
     assert_eq!(robustness.scores.as_ref().unwrap().main_correct, Some(true));
     let sufficiency = &records[2];
@@ -461,4 +501,62 @@ fn contexts_of_reference_predictions_are_composed_again() {
         records[3].parsed.as_ref().unwrap().outcome,
         Outcome::Insufficient
     );
+    let condition = &records[3].condition;
+    assert_eq!(
+        (condition.scenario, condition.docs, condition.p),
+        (Scenario::Sufficiency, 3, 60.0),
+        "documents that nobody knows do not make it a reply without documents"
+    );
+}
+
+#[test]
+fn reference_predictions_of_several_p_stay_apart_and_none_counts_as_no_retrieval() {
+    let house = House::new();
+    let set = dataset(&house);
+    for (p, answer) in [("p0", "B"), ("p40", "A"), ("p100", "A")] {
+        let share = p[1..].parse::<f64>().unwrap() / 100.0;
+        house.file(
+            &format!("results/robustness_n5_{p}_predictions.json"),
+            &format!(
+                r#"[{{"question_id": "q1", "p_sig": {share}, "response": "{{\"main\": {{\"answer_choice\": \"{answer}\"}}}}", "noise_doc_ids": [], "adversarial_doc_ids": ["a"]}},
+                    {{"question_id": "q2", "p_sig": 7000, "response": "A"}}]"#
+            ),
+        );
+    }
+    let folder = house.file("results/x", "");
+    let mut request = house.request(Some(Kind::Reference), &[folder.parent().unwrap()]);
+    request.dataset = Some(&set);
+    request.run = Some("ref".into());
+    let report = run(&request).unwrap();
+    assert_eq!(
+        (report.bad, report.runs.len()),
+        (3, 1),
+        "{:?}",
+        report.problems
+    );
+    assert!(
+        report.problems[0].contains("p_sig is 7000"),
+        "{:?}",
+        report.problems
+    );
+    assert!(
+        report
+            .notes
+            .iter()
+            .any(|note| note.contains("only the main answer")),
+        "{:?}",
+        report.notes
+    );
+    let records = house.records("ref");
+    let mut found: Vec<_> = records
+        .iter()
+        .map(|record| {
+            let condition = &record.condition;
+            let right = record.scores.as_ref().unwrap().main_correct;
+            (condition.scenario, condition.docs, condition.p, right)
+        })
+        .collect();
+    found.sort_by(|a, b| a.2.total_cmp(&b.2));
+    let at = |p, right| (Scenario::Robustness, 5, p, Some(right));
+    assert_eq!(found, [at(0.0, false), at(40.0, true), at(100.0, true)]);
 }

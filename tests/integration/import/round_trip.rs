@@ -49,6 +49,11 @@ fn full(house: &House) -> Dataset {
         "set/counterfactual_docs.json",
         r#"{"=q": [{"original_id": "d1", "new_answer": "Uno", "edited_document": "Uno.", "by": "hand"}]}"#,
     );
+    // Whose documents these are is kept with every question, under the name of the list of documents.
+    house.file(
+        "set/manifest.json",
+        r#"{"documents": "medrgb", "name": "bioasq"}"#,
+    );
     Dataset::open(&house.path("set")).unwrap()
 }
 
@@ -277,6 +282,65 @@ fn runs_come_back_from_inspect_logs_with_their_contexts() {
             }
             (Err(again), Err(failure)) => assert_eq!(again.message, failure.message),
             other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Of a question that was asked at p = 0 first, all documents that any record shows as signal come back, each with its own
+/// sub-question, and none that a record shows as noise.
+#[test]
+fn documents_of_a_run_s_table_are_collected_over_its_records() {
+    let house = House::new();
+    let dataset = Dataset::sample().unwrap();
+    let base = sample_run(&house, "own").remove(0);
+    let question = &dataset.questions[0];
+    let asked = [
+        (Scenario::Sufficiency, 0.0),
+        (Scenario::Robustness, 0.0),
+        (Scenario::Sufficiency, 40.0),
+        (Scenario::Integration, 100.0),
+    ];
+    let records: Vec<ReplyRecord> = asked
+        .map(|(scenario, p)| {
+            let condition = Condition {
+                scenario,
+                p,
+                ..Condition::default()
+            };
+            let context = instance(&dataset, &Templates::default(), &question.id, &condition)
+                .unwrap()
+                .context;
+            ReplyRecord {
+                question: question.clone(),
+                condition,
+                context,
+                ..base.clone()
+            }
+        })
+        .to_vec();
+    let pools = dataset.pools(&question.id);
+    for (format, name) in [(Format::Csv, "t.csv"), (Format::Parquet, "t.parquet")] {
+        let file = house.path(name);
+        export_run(&records, format, &file).unwrap();
+        let mut request = house.request(None, &[&file]);
+        let out = house.path(&format!("{name}-set"));
+        request.out = Some(out.clone());
+        request.run = Some(format!("again-{format}"));
+        let report = run(&request).unwrap();
+        assert_eq!(report.bad, 0, "{:?}", report.problems);
+        let again = Dataset::open(&out).unwrap();
+        assert_eq!(again.problems, Vec::<String>::new());
+        let found = again.pools(&question.id);
+        assert!(!found.signal.is_empty() && !found.sub_questions.is_empty());
+        for document in found.signal {
+            assert!(pools.signal.contains(document), "{document:?}");
+        }
+        for sub in found.sub_questions {
+            let own = pools
+                .sub_questions
+                .iter()
+                .find(|own| own.question == sub.question);
+            assert_eq!(own.unwrap().doc_id, sub.doc_id);
         }
     }
 }

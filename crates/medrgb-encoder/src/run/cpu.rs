@@ -13,7 +13,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::{Deliver, Place, Runner};
 use crate::backend::{Backend, BackendInfo, cores};
-use crate::batch::{Batch, longest_first, split};
+use crate::batch::{Batch, is_known, longest_first, split};
 use crate::config::Config;
 use crate::error::EncoderError;
 use crate::model::Bert;
@@ -89,14 +89,21 @@ impl Runner for Cpu {
         self.info.clone()
     }
 
-    fn run(&self, tokens: &[TokenIds], deliver: Deliver<'_>) -> Result<(), EncoderError> {
+    fn run(
+        &self,
+        tokens: &[TokenIds],
+        known: &[bool],
+        deliver: Deliver<'_>,
+    ) -> Result<(), EncoderError> {
         let order = longest_first(tokens);
-        let batches = split(&order, tokens, budget(tokens, self.narrow.len()));
+        let mut batches = split(&order, tokens, budget(tokens, self.narrow.len()));
         let pools = if batches.len() < self.narrow.len() {
             std::slice::from_ref(&self.wide)
         } else {
             &self.narrow
         };
+        // Only now, so that the batches left are those of a run that knew nothing.
+        batches.retain(|range| order[range.clone()].iter().any(|at| !is_known(known, *at)));
         let work = Work {
             tokens,
             order,

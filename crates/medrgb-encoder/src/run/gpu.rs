@@ -10,7 +10,7 @@ use burn_tensor::{DType, FloatDType, Tensor};
 
 use super::{Deliver, Place, Runner};
 use crate::backend::{BackendInfo, Precision};
-use crate::batch::{Batch, longest_first, take_padded};
+use crate::batch::{Batch, is_known, longest_first, take_padded};
 use crate::config::Config;
 use crate::error::EncoderError;
 use crate::model::Bert;
@@ -109,9 +109,15 @@ impl<B: BurnBackend> Runner for Gpu<B> {
         self.info.clone()
     }
 
-    fn run(&self, tokens: &[TokenIds], deliver: Deliver<'_>) -> Result<(), EncoderError> {
+    fn run(
+        &self,
+        tokens: &[TokenIds],
+        known: &[bool],
+        deliver: Deliver<'_>,
+    ) -> Result<(), EncoderError> {
         let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
-        let order = longest_first(tokens);
+        let mut order = longest_first(tokens);
+        order.retain(|at| !is_known(known, *at));
         let mut start = 0;
         while let Some(first) = order.get(start) {
             let range = take_padded(&order, start, *budget, self.width(tokens[*first].ids.len()));

@@ -26,8 +26,14 @@ pub(crate) type Deliver<'a> = &'a mut dyn FnMut(&[usize], &[f32]) -> ControlFlow
 
 /// A model on a device. One implementation per way of feeding devices; hides burn's types.
 pub(crate) trait Runner: Send + Sync {
-    /// Computes the pooled row of every entry of `tokens`, in any order.
-    fn run(&self, tokens: &[TokenIds], deliver: Deliver<'_>) -> Result<(), EncoderError>;
+    /// Computes the pooled row of every entry of `tokens`, in any order; entries that `known` marks have theirs
+    /// already and may be left out. Where batches do not depend on time, the others' rows keep their last bits.
+    fn run(
+        &self,
+        tokens: &[TokenIds],
+        known: &[bool],
+        deliver: Deliver<'_>,
+    ) -> Result<(), EncoderError>;
 
     /// Where the next call computes.
     fn backend(&self) -> BackendInfo;

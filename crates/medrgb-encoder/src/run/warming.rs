@@ -113,15 +113,20 @@ impl Warming {
 }
 
 impl Runner for Warming {
-    fn run(&self, tokens: &[TokenIds], deliver: Deliver<'_>) -> Result<(), EncoderError> {
+    fn run(
+        &self,
+        tokens: &[TokenIds],
+        known: &[bool],
+        deliver: Deliver<'_>,
+    ) -> Result<(), EncoderError> {
         let gpu = match self.later.state() {
             State::Ready(gpu) => Some(gpu),
             State::Warming if tokens.len() > FEW => self.wait(deliver)?,
             State::Warming | State::Failed => None,
         };
         match gpu {
-            Some(gpu) => gpu.run(tokens, deliver),
-            None => self.cpu.run(tokens, deliver),
+            Some(gpu) => gpu.run(tokens, known, deliver),
+            None => self.cpu.run(tokens, known, deliver),
         }
     }
 
@@ -151,8 +156,13 @@ mod tests {
     struct Elsewhere(Box<dyn Runner>);
 
     impl Runner for Elsewhere {
-        fn run(&self, tokens: &[TokenIds], deliver: Deliver<'_>) -> Result<(), EncoderError> {
-            self.0.run(tokens, deliver)
+        fn run(
+            &self,
+            tokens: &[TokenIds],
+            known: &[bool],
+            deliver: Deliver<'_>,
+        ) -> Result<(), EncoderError> {
+            self.0.run(tokens, known, deliver)
         }
 
         fn backend(&self) -> BackendInfo {
@@ -189,7 +199,7 @@ mod tests {
             rows += which.len();
             ControlFlow::Continue(())
         };
-        runner.run(&texts(n), &mut count).unwrap();
+        runner.run(&texts(n), &[], &mut count).unwrap();
         rows
     }
 
@@ -204,7 +214,7 @@ mod tests {
         assert_eq!(rows(&*warming, FEW), FEW);
         assert_eq!(warming.backend().backend, Backend::Cpu);
         // A job waits, can be given up while it does, and goes to the GPU.
-        let given_up = warming.run(&texts(FEW + 1), &mut |_, _| ControlFlow::Break(()));
+        let given_up = warming.run(&texts(FEW + 1), &[], &mut |_, _| ControlFlow::Break(()));
         assert!(matches!(given_up, Err(EncoderError::Cancelled)));
         std::thread::scope(|scope| {
             let job = scope.spawn(|| rows(&*warming, FEW + 1));

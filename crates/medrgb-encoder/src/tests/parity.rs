@@ -302,6 +302,50 @@ fn cancelling_ends_with_an_error_at_every_stage() {
 }
 
 #[test]
+fn a_stopped_run_goes_on_with_the_bits_of_an_undisturbed_one() {
+    let folder = folder::write();
+    let encoder = Encoder::open(folder.path(), &cpu()).unwrap();
+    let dim = encoder.info().dim;
+    for count in [300, 2500] {
+        let many: Vec<Input<'_>> = queries().into_iter().cycle().take(count).collect();
+        let whole = encode(&encoder, &many).concat();
+        let mut data = vec![0.0; whole.len()];
+        let mut known = vec![false; count];
+        let mut rounds = 0;
+        while known.contains(&false) {
+            let before = known.iter().filter(|known| **known).count();
+            let mut fresh = Vec::new();
+            let mut asked = 0;
+            let result = encoder.encode_rest(
+                &many,
+                &known,
+                &mut |progress| {
+                    asked += 1;
+                    assert!(progress.done >= before);
+                    match progress.done >= before + 40 && progress.done < count {
+                        true => ControlFlow::Break(()),
+                        false => ControlFlow::Continue(()),
+                    }
+                },
+                &mut |at, row| {
+                    data[at * dim..(at + 1) * dim].copy_from_slice(row);
+                    fresh.push(at);
+                },
+            );
+            assert!(asked > 0 && !fresh.is_empty());
+            assert_eq!(
+                result.is_ok(),
+                before + fresh.iter().filter(|at| !known[**at]).count() == count
+            );
+            fresh.into_iter().for_each(|at| known[at] = true);
+            rounds += 1;
+        }
+        assert!(rounds > 2, "{count}: {rounds}");
+        assert_eq!(data, whole, "{count}");
+    }
+}
+
+#[test]
 fn progress_ends_with_everything_done() {
     let folder = folder::write();
     let encoder = Encoder::open(folder.path(), &cpu()).unwrap();

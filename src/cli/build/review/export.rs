@@ -24,7 +24,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, environment: &Environment) -> Result<(), Failure> {
-    let format = args.out.format("decisions")?;
+    let format = args.out.format();
     args.out.check()?;
     let (dataset, shelf) = reviewed(&args.set, environment)?;
     let (rows, gone) = rows(&dataset, &shelf, args.reviewer.as_deref());

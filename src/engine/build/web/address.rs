@@ -6,7 +6,8 @@ use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::domain::build::Private;
-use crate::engine::build::web::Skip;
+use crate::domain::text::short;
+use crate::engine::build::web::{MOST_ADDRESS, Skip};
 
 /// Whether an address belongs to the public internet: not to this machine, a private network, a link, a test range or
 /// a group, nor an IPv6 form that leads to such an IPv4 address (RFC 6890 and its updates).
@@ -88,10 +89,15 @@ pub(super) fn describe(private: &Private) -> serde_json::Value {
 
 /// Refuses an address before anything is sent: another scheme, a name and password, an IP address that is not public.
 pub(super) fn check(url: &Url, private: &Private) -> Result<(), Skip> {
+    if url.as_str().len() > MOST_ADDRESS {
+        return Err(Skip::lasting(format!(
+            "the address has more than {MOST_ADDRESS} characters"
+        )));
+    }
     if !matches!(url.scheme(), "http" | "https") {
         return Err(Skip::lasting(format!(
             "addresses of the kind \"{}:\" are not read",
-            url.scheme()
+            short(url.scheme())
         )));
     }
     if !url.username().is_empty() || url.password().is_some() {
@@ -105,14 +111,15 @@ pub(super) fn check(url: &Url, private: &Private) -> Result<(), Skip> {
     };
     match literal {
         Some(address) if !admits(private, address) => Err(Skip::lasting(format!(
-            "{address} is no public address; --allow-private reads it"
+            "{address} is no public address; --allow-address {address} reads it, --allow-private all such"
         ))),
         _ => Ok(()),
     }
 }
 
 /// What a failed resolution says of a name that leads to private addresses only.
-pub(super) const NOT_PUBLIC: &str = "has no public address; --allow-private reads it";
+pub(super) const NOT_PUBLIC: &str =
+    "has no public address; --allow-address IP reads one such, --allow-private all";
 
 /// Resolves names to public addresses only, and to those that were opened. The connection goes to what this gives, so a name can't be one thing when
 /// it is checked and another when it is used.

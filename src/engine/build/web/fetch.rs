@@ -11,6 +11,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
 
 use crate::domain::build::Private;
+use crate::domain::text::short;
 use crate::engine::build::web::address::{self, Admitted, NOT_PUBLIC};
 use crate::engine::build::web::{AGENT, Skip, Web};
 
@@ -148,7 +149,8 @@ async fn take(web: &Web, url: Url, response: Response) -> Result<Fetched, Skip> 
     let (kind, charset) = content_type(headers);
     if !READ.contains(&kind.as_str()) {
         return Err(Skip::lasting(format!(
-            "the content is {kind}, which is not read"
+            "the content is {}, which is not read",
+            short(&kind)
         )));
     }
     let most = web.settings.most_bytes;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::domain::plain::plain;
-use crate::domain::text::{one_line, short};
+use crate::domain::text::{one_line, short, shortened};
 use crate::model::http::Secret;
 
 /// Where Google answers.
@@ -18,6 +18,8 @@ pub const GOOGLE: &str = "https://www.googleapis.com/customsearch/v1";
 const MOST_BYTES: usize = 4 << 20;
 /// The most links of an answer that are used.
 const MOST_LINKS: usize = 10;
+/// The most characters of a link's title or snippet.
+const MOST_SHOWN: usize = 1_000;
 /// Attempts after the first, for what may pass by itself.
 const RETRIES: u32 = 2;
 /// The wait before the first of them; it doubles.
@@ -60,8 +62,19 @@ impl Engine {
         Ok(Engine::Google {
             key: Secret::new(&set("GOOGLE_API_KEY")?),
             cx: set("GOOGLE_CSE_ID")?,
-            base: variable("GOOGLE_SEARCH_URL").unwrap_or_else(|| GOOGLE.to_owned()),
+            base: match variable("GOOGLE_SEARCH_URL") {
+                Some(base) => usable(&base).map_err(|why| format!("GOOGLE_SEARCH_URL {why}"))?,
+                None => GOOGLE.to_owned(),
+            },
         })
+    }
+
+    /// A SearXNG instance at an address.
+    ///
+    /// # Errors
+    /// What stands there and what was expected, to follow the name of the flag or field.
+    pub fn searxng(base: &str) -> Result<Engine, String> {
+        usable(base).map(|base| Engine::Searxng { base })
     }
 
     /// For records: which one and where, never the key.
@@ -79,6 +92,28 @@ impl Engine {
             Engine::Google { .. } => "Google's search",
             Engine::Searxng { .. } => "the SearXNG instance",
         }
+    }
+}
+
+/// An address that can be asked.
+fn usable(base: &str) -> Result<String, String> {
+    let base = base.trim();
+    let fits = Url::parse(base)
+        .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host().is_some());
+    match fits {
+        true => Ok(base.to_owned()),
+        false => Err(format!(
+            "has \"{}\"; an address such as http://localhost:8888 is expected",
+            short(&shown_raw(base))
+        )),
+    }
+}
+
+/// What was given as an address, without a name and a password that may stand in it.
+fn shown_raw(base: &str) -> String {
+    match base.rsplit_once('@') {
+        Some((_, rest)) => format!("…@{rest}"),
+        None => base.to_owned(),
     }
 }
 
@@ -172,7 +207,8 @@ async fn once(client: &Client, engine: &Engine, query: &str) -> Result<Vec<Link>
             false,
         )
     })?;
-    Ok(links(engine, &value))
+    links(engine, &value)
+        .map_err(|why| SearchTrouble::new(format!("{} {why}", engine.name()), false, false))
 }
 
 fn request(client: &Client, engine: &Engine, query: &str) -> Result<RequestBuilder, SearchTrouble> {
@@ -260,7 +296,8 @@ async fn body(mut response: Response) -> Result<Vec<u8>, String> {
     }
 }
 
-fn links(engine: &Engine, value: &Value) -> Vec<Link> {
+/// The links of an answer. Google leaves the list out where it found nothing, SearXNG never does.
+fn links(engine: &Engine, value: &Value) -> Result<Vec<Link>, String> {
     let (list, url, snippet) = match engine {
         Engine::Google { .. } => ("items", "link", "snippet"),
         Engine::Searxng { .. } => ("results", "url", "content"),
@@ -269,23 +306,45 @@ fn links(engine: &Engine, value: &Value) -> Vec<Link> {
         let text = item.get(key).and_then(Value::as_str).unwrap_or_default();
         one_line(text)
     };
-    let items = value.get(list).and_then(Value::as_array);
-    items
-        .into_iter()
-        .flatten()
+    let unreadable = || {
+        format!("answers with JSON that is no answer to a search: a list \"{list}\" is expected")
+    };
+    let fields = value.as_object().ok_or_else(unreadable)?;
+    let items = match (fields.get(list), engine) {
+        (Some(Value::Array(items)), _) => items.as_slice(),
+        (None, Engine::Google { .. }) => &[],
+        _ => return Err(unreadable()),
+    };
+    Ok(items
+        .iter()
         .map(|item| Link {
             url: text(item, url),
-            title: text(item, "title"),
-            snippet: text(item, snippet),
+            title: shortened(&text(item, "title"), MOST_SHOWN),
+            snippet: shortened(&text(item, snippet), MOST_SHOWN),
         })
         .filter(|link| !link.url.is_empty())
         .take(MOST_LINKS)
-        .collect()
+        .collect())
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn an_address_that_cannot_be_asked_is_refused_at_once() {
+        for wrong in ["notaurl", "ftp://host/", "localhost:8888", "http://", ""] {
+            let why = Engine::searxng(wrong).unwrap_err();
+            assert!(why.contains("such as http://localhost:8888"), "{why}");
+        }
+        assert!(
+            !Engine::searxng("ftp://me:secret@host")
+                .unwrap_err()
+                .contains("secret")
+        );
+        assert!(Engine::searxng(" http://localhost:8888 ").is_ok());
+    }
 
     #[test]
     fn both_answers_are_read() {
@@ -297,19 +356,24 @@ mod tests {
         let value = json!({"items": [{"link": "https://a.org", "title": "A\nb", "snippet": "s"}, {"title": "x"}]});
         assert_eq!(
             links(&google, &value),
-            [Link {
+            Ok(vec![Link {
                 url: "https://a.org".into(),
                 title: "A b".into(),
                 snippet: "s".into()
-            }]
+            }])
         );
+        assert_eq!(links(&google, &json!({})), Ok(Vec::new()));
         assert!(!format!("{:?} {}", google, google.describe()).contains("\"k\""));
         let searxng = Engine::Searxng {
             base: "http://h".into(),
         };
         let value = json!({"results": [{"url": "https://b.org", "title": "B", "content": "t"}]});
-        assert_eq!(links(&searxng, &value)[0].snippet, "t");
-        assert!(links(&searxng, &json!({"results": null})).is_empty());
+        assert_eq!(links(&searxng, &value).unwrap()[0].snippet, "t");
+        assert_eq!(links(&searxng, &json!({"results": []})), Ok(Vec::new()));
+        for wrong in [json!(null), json!({"results": "x"}), json!({}), json!([1])] {
+            let why = links(&searxng, &wrong).unwrap_err();
+            assert!(why.contains("a list \"results\" is expected"), "{why}");
+        }
         assert_eq!(shown("http://me:secret@h/x?token=y"), "http://h/x");
     }
 }

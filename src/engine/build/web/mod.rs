@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use crate::data::clock::now;
 use crate::data::output;
 use crate::domain::build::Private;
+use crate::domain::text::shortened;
 use crate::engine::build::asker::hash_of;
 use crate::model::http::install_crypto_provider;
 
@@ -28,6 +29,11 @@ pub use find::{Engine, GOOGLE, Link, SearchTrouble};
 
 /// How this program names itself to sites; `robots.txt` rules for `medrgb` apply to it.
 const AGENT: &str = concat!("medrgb/", env!("CARGO_PKG_VERSION"), " (benchmark builder)");
+
+/// The most characters of a page's title.
+const MOST_TITLE: usize = 300;
+/// The most characters of a page's address; browsers and sites hardly take longer ones.
+const MOST_ADDRESS: usize = 2_000;
 
 /// Version of the kept pages; others are fetched again.
 const SCHEMA: u32 = 1;
@@ -69,6 +75,14 @@ pub struct Page {
     pub title: String,
     /// Its main text.
     pub text: String,
+}
+
+impl Page {
+    /// With a title that is no text of its own: it goes into prompts and into the dataset.
+    fn bounded(mut self) -> Page {
+        self.title = shortened(&self.title, MOST_TITLE);
+        self
+    }
 }
 
 /// Why a page was not read.
@@ -170,9 +184,9 @@ impl Web {
     /// Reads a page, or says why not; what is kept from before is not fetched again.
     pub async fn page(&self, address: &str) -> Result<Page, Skip> {
         if let Some(kept) = self.kept(address) {
-            return kept;
+            return kept.map(Page::bounded);
         }
-        let result = self.read(address).await;
+        let result = self.read(address).await.map(Page::bounded);
         if result.as_ref().is_err_and(|skip| !skip.lasting) {
             return result;
         }

@@ -9,7 +9,9 @@ use crate::data::dataset::Dataset;
 use crate::data::store::{RunLock, Store};
 use crate::domain::text::count;
 use crate::engine::rescore::{JudgeCounts, JudgeRequest, JudgeTrouble, judge_run, rescore};
-use crate::engine::sweep::{Control, PartEnd, Progress, Silent, Step, Stopped, Waiting, ask_part};
+use crate::engine::sweep::{
+    Control, Limits, Pace, PartEnd, Progress, Silent, Step, Stopped, Waiting, ask_part,
+};
 use crate::model::{ChatModel, FailureKind, Sampling};
 use crate::tui::Prices;
 use crate::tui::app::Ticket;
@@ -188,6 +190,7 @@ impl Task<'_> {
         let setup = &self.job.setup;
         let model = self.judge_model(judge).map_err(Some)?;
         let name = model.identity().name.clone();
+        let settings = (setup.shelf.settings)(judge);
         let asked = JudgeRequest {
             store: store.clone(),
             run: request.run.clone(),
@@ -196,9 +199,13 @@ impl Task<'_> {
             // A judge is asked once, for its likeliest judgement.
             sampling: Sampling {
                 temperature: 0.0,
-                ..(setup.shelf.settings)(judge).sampling
+                ..settings.sampling
             },
             concurrency: CONCURRENCY,
+            pace: Pace::new(Limits {
+                requests_per_minute: settings.per_minute.0,
+                tokens_per_minute: settings.per_minute.1,
+            }),
             again: false,
         };
         self.tell(SweepEvent::Judging(0, 0));

@@ -10,7 +10,7 @@ use crate::domain::build::closing::remedy;
 use crate::domain::pace::{duration, per_time};
 use crate::domain::text::count;
 use crate::tui::app::App;
-use crate::tui::app::build::{BuildEnd, Phase, Row, Running};
+use crate::tui::app::build::{BuildEnd, Fate, Phase, Row, Running};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::chrome::{frame, inside, panel, put, span};
@@ -206,12 +206,14 @@ fn next_step(app: &App, running: &Running, end: &BuildEnd) -> String {
     if end.by_user {
         return format!("Stopped. What was answered is kept; {start} goes on.");
     }
-    let retry = match app.build.has_failures() {
-        true => format!(
-            " {} asks again for what got no reply.",
-            key(Command::BuildRetry)
-        ),
-        false => String::new(),
+    let retry = key(Command::BuildRetry);
+    let retry = match (app.build.has(Fate::Failed), app.build.has(Fate::Due)) {
+        (true, true) => {
+            format!(" {retry} asks again for what got no reply, and makes what is to be made.")
+        }
+        (true, false) => format!(" {retry} asks again for what got no reply."),
+        (false, true) => format!(" {retry} makes what is still to be made."),
+        (false, false) => String::new(),
     };
     match (&end.trouble, barren(running)) {
         // Going on would give what the ledger has.
@@ -252,7 +254,7 @@ fn all_of(row: &Row) -> String {
 /// What can be done where the last stage kept nothing.
 fn barren(running: &Running) -> Option<&'static str> {
     let last = running.ended.last();
-    let last = last.filter(|end| end.report.made() == 0)?;
+    let last = last.filter(|end| end.report.fresh() == 0)?;
     Some(remedy(last.stage, &last.report))
 }
 
