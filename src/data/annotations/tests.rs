@@ -234,8 +234,8 @@ fn rows_of_a_file_come_back_and_bad_ones_say_what_is_wrong() {
         done: true,
         question_id: "q1".to_owned(),
         taxonomy: "t@1".to_owned(),
-        first_at: "a".to_owned(),
-        updated_at: "b".to_owned(),
+        first_at: "2026-11-30T10:00:00Z".to_owned(),
+        updated_at: "2026-11-30T10:00:05Z".to_owned(),
         ..Annotation::default()
     };
     let kept = record("night", "q1");

@@ -124,8 +124,8 @@ fn rows_of_a_file_come_back_and_bad_ones_say_what_is_wrong() {
         let decision = Decision {
             verdict: Some(verdict),
             note: "a \"note\"".into(),
-            first_at: "a".into(),
-            updated_at: "b".into(),
+            first_at: "2026-11-30T10:00:00Z".into(),
+            updated_at: "2026-11-30T10:00:05Z".into(),
             ..Decision::blank(&items[at])
         };
         let mut row = ReviewRow::new("set", &items[at].id, &hand("ana"), &decision);

@@ -159,7 +159,49 @@ fn change(app: &mut App, command: Command) -> Vec<Effect> {
         app.say("the standard scenario has signal documents only and ignores p");
     }
     recompose(app, condition);
+    let is_step = condition.scenario == old.scenario && condition.seed == old.seed;
+    if is_step && condition.mode == old.mode && condition.source == old.source {
+        say_changed(app);
+    }
     Vec::new()
+}
+
+/// Most changed documents that are named.
+const MOST_NAMED: usize = 4;
+
+/// Says which documents a step of p or n has brought in: they may stand below what is in sight.
+fn say_changed(app: &mut App) {
+    let Some(Ok(composed)) = app.instance.as_ref().map(|state| &state.composed) else {
+        return;
+    };
+    let documents = &composed.context.documents;
+    let fresh: Vec<String> = composed
+        .docs
+        .iter()
+        .zip(documents)
+        .filter(|(view, _)| view.fresh)
+        .map(|(_, document)| format!("{} ({})", document.label, role_name(document.role)))
+        .collect();
+    let words = match fresh.len() {
+        0 => return,
+        all if all == documents.len() => return,
+        named @ ..=MOST_NAMED => {
+            format!("new: {}", fresh.get(..named).unwrap_or_default().join(", "))
+        }
+        more => format!(
+            "{more} of {} documents are new, marked as such",
+            documents.len()
+        ),
+    };
+    app.say(words);
+}
+
+fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Signal => "signal",
+        Role::Noise => "noise",
+        Role::Adversarial => "adversarial",
+    }
 }
 
 /// Composes the context under another condition.

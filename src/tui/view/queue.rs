@@ -140,6 +140,9 @@ fn empty(app: &App, buffer: &mut Buffer) {
     flow.draw(area, buffer, 0, &app.theme);
 }
 
+/// From this width on the rows name the scenario too.
+const WIDE: usize = 96;
+
 /// Widths of the columns; the question takes the rest.
 struct Columns {
     outcome: usize,
@@ -154,7 +157,11 @@ fn columns(app: &App, queue: &Queue, width: usize) -> Columns {
     let longest = queue.widest_id;
     let outcome = 12;
     let planted = if width >= 70 { 9 } else { 0 };
-    let condition = if width >= 96 { 23 } else { 0 };
+    let condition = match width {
+        WIDE.. => 23,
+        70.. => 12,
+        _ => 0,
+    };
     let id = longest.clamp(2, if width >= 110 { 24 } else { 18 });
     // Only what was said takes room.
     let said = queue
@@ -185,7 +192,14 @@ fn rows(app: &App, queue: &Queue, buffer: &mut Buffer) {
         fit("", 2),
         fit("outcome", columns.outcome),
         fit("planted", columns.planted),
-        fit("scenario", columns.condition),
+        fit(
+            if columns.condition < 23 {
+                "n, p"
+            } else {
+                "scenario"
+            },
+            columns.condition,
+        ),
         fit("id", columns.id + 2),
         fit("question", columns.question),
         fit("  your labels", columns.labels),
@@ -239,12 +253,12 @@ fn line_of(app: &App, queue: &Queue, at: usize, columns: &Columns) -> Line<'stat
         (_, all) => (format!("  0 of {all}"), Tone::Faint),
     };
     let condition = &item.brief.condition;
-    let scenario = format!(
-        "{} n {} p {}",
-        condition.scenario.name(),
-        condition.docs,
-        condition.p
-    );
+    let draw = format!("n {} p {}", condition.docs, condition.p);
+    let scenario = match columns.condition {
+        // Where there is no room for both, the same question under other conditions is told apart by n and p.
+        ..23 => draw,
+        _ => format!("{} {draw}", condition.scenario.name()),
+    };
     let labels = labels_of(app, queue, &item.brief.reply_id);
     Line::from(vec![
         span(theme, mark, tone),
