@@ -69,11 +69,12 @@ fn recall_is_high_on_clustered_vectors() {
 fn a_graph_that_finds_too_little_is_searched_more_thoroughly() {
     // No vector is near another, which is as hard as it gets.
     let mut random = ChaCha8Rng::seed_from_u64(5);
-    let data = (0..4000 * 64)
+    let data = (0..4000 * 128)
         .map(|_| random.next_u32() as f32 / u32::MAX as f32 - 0.5)
         .collect();
-    let vectors = Vectors::new(64, data).unwrap();
+    let vectors = Vectors::new(128, data).unwrap();
     let options = HnswOptions {
+        connectivity: 4,
         expansion_search: 2,
         ..HnswOptions::default()
     };
