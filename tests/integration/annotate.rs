@@ -372,7 +372,7 @@ fn import_takes_what_export_writes_and_checks_the_rest() {
         (
             "updated_at",
             json!("yesterday"),
-            "updated_at is \"yesterday\"; expected a time such as",
+            "updated_at is \"yesterday\"; a time such as",
         ),
         ("first_at", json!("2026-13-01T00:00:00Z"), "first_at is"),
     ] {
@@ -396,7 +396,7 @@ fn import_takes_what_export_writes_and_checks_the_rest() {
     let (code, _, err) = finish(place.program(&["annotate", "export", "--format", "csvv"]));
     assert_eq!(code, Some(2));
     assert!(
-        err.contains("expected jsonl or csv") && !err.contains("parquet"),
+        err.contains("possible values: jsonl, csv]") && !err.contains("parquet"),
         "{err}"
     );
 }

@@ -225,7 +225,7 @@ fn only_what_rests_on_a_document_that_went_goes() {
         (out["stages"][0]["later"].clone(), err)
     };
     // More documents: all stays, and the new ones are to get sub-questions.
-    let (later, err) = retrieve("2");
+    let (later, err) = retrieve("8");
     let more = records(&place, DATA[0], "q0").len() - DOCUMENTS;
     assert!(more > 0);
     assert_eq!(later[0], json!({"stage": "subqa", "gone": 0, "due": more}));

@@ -316,7 +316,7 @@ fn hostile_names_on_the_command_line_and_in_the_settings_are_said_cleanly() {
         assert_eq!(stray(&raw), None, "{arguments:?}");
         let text = String::from_utf8_lossy(&raw);
         assert!(
-            !text.contains("PWNED") && !text.contains("31337"),
+            !text.contains("\u{1b}]0;PWNED") && !text.contains("\u{1b}[31337"),
             "{arguments:?}: {text}"
         );
     }

@@ -169,7 +169,8 @@ fn a_failing_editor_is_one_sentence_and_changes_nothing() {
     let result = Ok(Some("a note".into()));
     let effects = stage.send(Message::CameBack { purpose, result });
     assert!(effects.is_empty(), "its queue is not open: {effects:?}");
-    assert!(stage.screen().contains("not kept"), "{}", stage.screen());
+    let screen = stage.screen();
+    assert!(screen.contains("not saved yet"), "{screen}");
 }
 
 /// A program in a script of its own.

@@ -281,7 +281,7 @@ fn no_name_in_the_settings_drives_the_terminal() {
     let place = Place::new();
     let folder = place.path("home").join("config");
     std::fs::create_dir_all(&folder).unwrap();
-    let text = "[keys]\n\"as\\u001b]0;PWNED\\u0007k\\u009b31m\" = [\"q\\u009b\"]\n[models.x]\nbackend = \"openai\"\nbase_url = \"http://127.0.0.1:1/v1\"\nmodel = \"m\"\nextra = { \"a\\u001b]0;P\\u0007\" = \"\\u202e\" }\n";
+    let text = "[keys]\n\"as\\u001b]0;PWNED\\u0007k\\u009b31m\" = [\"q\\u009b\"]\n[models.x]\nbase_url = \"http://127.0.0.1:1/v1\"\nmodel = \"m\"\nextra = { \"a\\u001b]0;P\\u0007\" = \"\\u202e\" }\n";
     std::fs::write(folder.join(USER_FILE), text).unwrap();
     for args in [&["config", "show"][..], &["config", "show", "--json"]] {
         let output = place.program(args).output().unwrap();
