@@ -517,7 +517,7 @@ fn reference_predictions_of_several_p_stay_apart_and_none_counts_as_no_retrieval
         let share = p[1..].parse::<f64>().unwrap() / 100.0;
         house.file(
             &format!("results/robustness_n5_{p}_predictions.json"),
-            &format!(
+            format!(
                 r#"[{{"question_id": "q1", "p_sig": {share}, "response": "{{\"main\": {{\"answer_choice\": \"{answer}\"}}}}", "noise_doc_ids": [], "adversarial_doc_ids": ["a"]}},
                     {{"question_id": "q2", "p_sig": 7000, "response": "A"}}]"#
             ),
