@@ -118,7 +118,8 @@ fn suspended_it_gives_the_terminal_back_and_goes_on_where_it_was() {
         kill(&session, "-CONT");
         wait_stopped(&session, false);
         let start = Instant::now();
-        while session.text().trim().is_empty() {
+        // A frame of ours, not what the terminal itself wrote of the key.
+        while !session.text().contains(['┏', '┌']) {
             assert!(
                 start.elapsed() < Duration::from_secs(60),
                 "nothing is drawn after {keys:?}"
