@@ -6,7 +6,7 @@ use rusqlite::types::{FromSql, Value, ValueRef};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::data::store::{ReplyRecord, parse_text};
+use crate::data::store::{Origin, ReplyRecord, parse_text};
 use crate::domain::prompt::Prompt;
 
 /// Reads records; conditions follow.
@@ -31,6 +31,16 @@ struct Stored {
     ending: serde_json::Value,
 }
 
+/// The columns that reading and scoring again can do without.
+#[derive(Default)]
+struct Beside {
+    prompt: Prompt,
+    model: serde_json::Value,
+    sampling: serde_json::Value,
+    reply: serde_json::Value,
+    origin: Option<Origin>,
+}
+
 impl Raw {
     /// The columns of a row of [`SELECT`].
     pub(super) fn of(row: &Row<'_>) -> rusqlite::Result<Raw> {
@@ -44,34 +54,30 @@ impl Raw {
 
     /// The record.
     pub(super) fn record(&self) -> rusqlite::Result<ReplyRecord> {
-        Ok(ReplyRecord {
-            id: self.id,
-            run: self.get(1)?,
-            dataset: self.get(2)?,
-            dataset_fingerprint: self.get(3)?,
-            question: self.json(4)?,
-            condition: self.json(5)?,
-            context: self.json(6)?,
+        self.around(Beside {
             prompt: self.json(7)?,
             model: self.json(8)?,
-            model_name: self.get(9)?,
             sampling: self.json(10)?,
-            raw: self.get(11)?,
             reply: self.json(12)?,
-            failure: self.json(13)?,
-            parsed: self.json(14)?,
-            scores: self.json(15)?,
-            created_at: self.get(16)?,
-            request: self.get(17)?,
             origin: self.json(18)?,
         })
     }
 
-    /// The record as far as reading and scoring it again needs: without prompt, model and sampling, and of what is
-    /// stored beside the reply only its ending. Taking the rest apart, the times of hundreds of pieces above all,
+    /// The record as far as reading and scoring it again needs: without prompt, model, sampling and origin, and of what
+    /// is stored beside the reply only its ending. Taking the rest apart, the times of hundreds of pieces above all,
     /// costs as much as reading and scoring.
     pub(super) fn record_to_read(&self) -> rusqlite::Result<ReplyRecord> {
         let stored: Option<Stored> = self.json(12)?;
+        self.around(Beside {
+            reply: stored.map_or(
+                serde_json::Value::Null,
+                |stored| serde_json::json!({"ending": stored.ending}),
+            ),
+            ..Beside::default()
+        })
+    }
+
+    fn around(&self, beside: Beside) -> rusqlite::Result<ReplyRecord> {
         Ok(ReplyRecord {
             id: self.id,
             run: self.get(1)?,
@@ -80,21 +86,18 @@ impl Raw {
             question: self.json(4)?,
             condition: self.json(5)?,
             context: self.json(6)?,
-            prompt: Prompt::default(),
-            model: serde_json::Value::Null,
+            prompt: beside.prompt,
+            model: beside.model,
             model_name: self.get(9)?,
-            sampling: serde_json::Value::Null,
+            sampling: beside.sampling,
             raw: self.get(11)?,
-            reply: stored.map_or(
-                serde_json::Value::Null,
-                |stored| serde_json::json!({"ending": stored.ending}),
-            ),
+            reply: beside.reply,
             failure: self.json(13)?,
             parsed: self.json(14)?,
             scores: self.json(15)?,
             created_at: self.get(16)?,
             request: self.get(17)?,
-            origin: None,
+            origin: beside.origin,
         })
     }
 
