@@ -9,6 +9,7 @@ use crate::retrieval::remote::record::Record;
 use crate::retrieval::remote::shape::{
     CONTENT, Facts, ID, Near, Row, TITLE, VECTOR, fields, near, one_by_one,
 };
+use crate::retrieval::remote::standing::unfinished;
 use crate::retrieval::remote::values::{pair, placeholders, take_number, texts, value_of, vectors};
 use crate::retrieval::remote::wire::{self, consistency};
 
@@ -17,6 +18,13 @@ pub const MOST_HITS: usize = 16_384;
 
 const COUNT: &str = "count(*)";
 const METRIC: &str = "IP";
+
+/// What a server says of a collection.
+struct Described {
+    record: Record,
+    shards: i32,
+    properties: Vec<wire::KeyValue>,
+}
 
 /// A collection, there or to be made.
 #[derive(Debug)]
@@ -52,10 +60,17 @@ impl Collection {
     /// # Errors
     /// When the server can't be asked, or the collection is not ours.
     pub fn record(&self) -> Result<Option<Record>, RetrievalError> {
-        Ok(self.described()?.map(|(record, _)| record))
+        Ok(self.described()?.map(|described| described.record))
     }
 
-    fn described(&self) -> Result<Option<(Record, i32)>, RetrievalError> {
+    /// The properties of the collection; none where there is no collection.
+    pub(super) fn properties(&self) -> Result<Vec<wire::KeyValue>, RetrievalError> {
+        Ok(self
+            .described()?
+            .map_or_else(Vec::new, |described| described.properties))
+    }
+
+    fn described(&self) -> Result<Option<Described>, RetrievalError> {
         let answer: Result<wire::Described, CallError> = self.client.call(
             "/milvus.proto.milvus.MilvusService/DescribeCollection",
             &format!("{} can't be looked up", self.place()),
@@ -68,7 +83,51 @@ impl Collection {
         };
         let schema = described.schema.unwrap_or_default();
         let record = Record::read(&described.properties, &schema.description, &self.place())?;
-        Ok(Some((record, described.shards)))
+        Ok(Some(Described {
+            record,
+            shards: described.shards,
+            properties: described.properties,
+        }))
+    }
+
+    /// Sets a property, which the server keeps with the collection. Not every user may.
+    ///
+    /// # Errors
+    /// When the server can't be reached or refuses.
+    pub(super) fn set_property(&self, name: &str, value: &str) -> Result<(), CallError> {
+        self.alter(wire::AlterCollection {
+            properties: vec![pair(name, value)],
+            ..wire::AlterCollection::default()
+        })
+    }
+
+    /// Takes a property back. Servers before 2.5 can't: for them its value is emptied first.
+    ///
+    /// # Errors
+    /// When the server can't be reached or refuses.
+    pub(super) fn forget_property(&self, name: &str) -> Result<(), CallError> {
+        self.set_property(name, "")?;
+        // One that stays is empty.
+        let _ = self.alter(wire::AlterCollection {
+            deleted: vec![name.to_owned()],
+            ..wire::AlterCollection::default()
+        });
+        Ok(())
+    }
+
+    fn alter(&self, request: wire::AlterCollection) -> Result<(), CallError> {
+        let request = wire::AlterCollection {
+            database: self.address.database.clone(),
+            collection: self.address.collection.clone(),
+            ..request
+        };
+        let _: wire::Status = self.client.call(
+            "/milvus.proto.milvus.MilvusService/AlterCollection",
+            &format!("nothing can be noted in {}", self.place()),
+            request,
+            QUICK,
+        )?;
+        Ok(())
     }
 
     /// What the server calls itself, such as `milvus_lite-3.2.2`.
@@ -402,9 +461,10 @@ impl Collection {
     /// # Errors
     /// When the server can't be asked, or the collection is not ours.
     pub fn facts(&self) -> Result<Option<Facts>, RetrievalError> {
-        let Some((record, shards)) = self.described()? else {
+        let Some(described) = self.described()? else {
             return Ok(None);
         };
+        let record = described.record;
         // Looking at a large collection must not load it.
         let loaded = self.is_loaded(&format!("{} can't be asked", self.place()))?;
         let documents = if loaded {
@@ -426,10 +486,11 @@ impl Collection {
             index_type: said("index_type"),
             index_params,
             precision: record.precision,
-            shards,
+            shards: described.shards,
             encoder: record.encoder,
             weights_sha256: record.weights_sha256,
             tool: record.tool,
+            unfinished: unfinished(&described.properties),
         }))
     }
 
