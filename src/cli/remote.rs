@@ -404,7 +404,7 @@ fn write(collection: &Collection, record: &Record, source: &Source) -> Result<Pu
     let push = Push::begin(collection, record, &rows).map_err(Failure::failed)?;
     if push.already() > 0 {
         note(&format!(
-            "{} of {} already there, from a push that was stopped; it goes on",
+            "{} of {} already there, from a push that was stopped; writing the rest",
             push.already(),
             count(total, "document")
         ));

@@ -1,7 +1,5 @@
 //! The graph of a dataset's own documents, kept beside their vectors with what was measured of it.
 
-use serde::{Deserialize, Serialize};
-
 use crate::retrieval::RetrievalError;
 use crate::retrieval::embed::CacheEntry;
 use crate::retrieval::exact::Vectors;
@@ -13,7 +11,7 @@ const GRAPH_MAGIC: &[u8; 8] = b"MEDRGBHN";
 const TUNING_MAGIC: &[u8; 8] = b"MEDRGBTU";
 
 /// What was measured of a graph, as an index folder's manifest says it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Tuning {
     /// Candidates of a search.
     candidates: usize,
@@ -22,13 +20,30 @@ struct Tuning {
 }
 
 impl Tuning {
-    /// Whether a measurement can have given it.
-    fn is_possible(&self) -> bool {
+    /// Candidates (u64), then the recall (f64; no number where there is none), little-endian.
+    fn to_bytes(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&(self.candidates as u64).to_le_bytes());
+        let recall = self.recall_at_10.unwrap_or(f64::NAN);
+        bytes[8..].copy_from_slice(&recall.to_le_bytes());
+        bytes
+    }
+
+    /// `None` for what no measurement can have given.
+    fn from_bytes(bytes: &[u8]) -> Option<Tuning> {
+        let (candidates, recall) = bytes.split_at_checked(8)?;
+        let candidates = u64::from_le_bytes(candidates.try_into().ok()?);
+        let recall = f64::from_le_bytes(recall.try_into().ok()?);
+        let tuning = Tuning {
+            candidates: usize::try_from(candidates).ok()?,
+            recall_at_10: (!recall.is_nan()).then_some(recall),
+        };
         let least = HnswOptions::default().expansion_search;
-        (least..=MOST_CANDIDATES).contains(&self.candidates)
-            && self
+        let possible = (least..=MOST_CANDIDATES).contains(&tuning.candidates)
+            && tuning
                 .recall_at_10
-                .is_none_or(|recall| (0.0..=1.0).contains(&recall))
+                .is_none_or(|recall| (0.0..=1.0).contains(&recall));
+        possible.then_some(tuning)
     }
 }
 
@@ -155,15 +170,15 @@ fn tuning_key(graph: &Key, bytes: &[u8]) -> Key {
     sealed::key_of([graph.as_slice(), bytes, aim.as_bytes()])
 }
 
-/// What was measured of this graph. A file of another graph is no fault: that one was built anew since.
+/// What was measured of this graph.
 fn kept_tuning(entry: &CacheEntry, seal: &Key, notes: &mut Vec<String>) -> Option<Tuning> {
     let path = entry.file("recall");
     let why = match sealed::read(&path, TUNING_MAGIC, seal) {
         Opened::Missing => return None,
         Opened::Damaged(why) => why,
-        Opened::Whole(payload) => match serde_json::from_slice::<Tuning>(&payload) {
-            Ok(tuning) if tuning.is_possible() => return Some(tuning),
-            _ => "it holds no such figure".into(),
+        Opened::Whole(payload) => match Tuning::from_bytes(&payload) {
+            Some(tuning) => return Some(tuning),
+            None => "it holds no such figure".into(),
         },
     };
     notes.push(format!(
@@ -175,10 +190,7 @@ fn kept_tuning(entry: &CacheEntry, seal: &Key, notes: &mut Vec<String>) -> Optio
 
 fn keep_tuning(entry: &CacheEntry, seal: &Key, tuning: Tuning, notes: &mut Vec<String>) {
     let path = entry.file("recall");
-    let written = serde_json::to_vec(&tuning)
-        .map_err(std::io::Error::from)
-        .and_then(|payload| sealed::write(&path, TUNING_MAGIC, seal, &payload));
-    if let Err(error) = written {
+    if let Err(error) = sealed::write(&path, TUNING_MAGIC, seal, &tuning.to_bytes()) {
         notes.push(format!(
             "the recall of the vector index can't be saved as {} ({error}); it will be measured again next time",
             path.display()
@@ -281,7 +293,15 @@ mod tests {
                 candidates,
                 recall_at_10: recall,
             };
-            assert!(!tuning.is_possible(), "{tuning:?}");
+            assert_eq!(Tuning::from_bytes(&tuning.to_bytes()), None, "{tuning:?}");
         }
+        for recall in [None, Some(0.0), Some(1.0)] {
+            let tuning = Tuning {
+                candidates: 1024,
+                recall_at_10: recall,
+            };
+            assert_eq!(Tuning::from_bytes(&tuning.to_bytes()), Some(tuning));
+        }
+        assert_eq!(Tuning::from_bytes(&[0; 7]), None);
     }
 }
