@@ -248,7 +248,9 @@ fn answer(
     if !args.json {
         // One index need not be said with every hit.
         let several = args.index.len() > 1;
-        return print_text(&found, |hit| searched.origin(hit).filter(|_| several));
+        print_text(&found, |hit| searched.origin(hit).filter(|_| several))?;
+        note(&times(method, found.timing_ms, rerank.map(|rerank| rerank.ms)));
+        return Ok(());
     }
     let info = searched.info();
     say_json(&Output {
@@ -379,6 +381,21 @@ fn reorder(
         ranks_before: reranked.ranks_before,
     };
     Ok((reranked.found, Some(output)))
+}
+
+/// How long the parts of a search took, in milliseconds; parts that it did not have are left out.
+fn times(method: Method, timing: SearchTiming, rerank: Option<f64>) -> String {
+    let parts = [
+        ("tokenise", (method != Method::Bm25).then_some(timing.tokenize)),
+        ("encode", (method != Method::Bm25).then_some(timing.encode)),
+        ("search", Some(timing.search)),
+        ("rerank", rerank),
+    ];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter_map(|(name, ms)| Some(format!("{name} {:.2} ms", ms?)))
+        .collect();
+    parts.join(", ")
 }
 
 fn print_text(found: &Found, origin: impl Fn(&Hit) -> Option<String>) -> Result<(), Failure> {

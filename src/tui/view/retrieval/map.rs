@@ -322,14 +322,16 @@ fn in_words(app: &App, area: Rect, buffer: &mut Buffer) {
     let mut scroll = 0;
     if let Some(map) = &app.retrieval.map {
         let text = format!(
-            "This plane shows {:.0} % of the variance of these {} vectors; scores are of the whole vectors.",
+            "{}. Numbers: rank in the focused list. Letters: only found by d dense, b BM25, h hybrid.",
+            legend(app)
+        );
+        flow.say(&app.wraps, &text, Tone::Faint);
+        let text = format!(
+            "Near is alike: this plane shows {:.0} % of the variance of these {} vectors. Scores are of the whole vectors.",
             map.shown * 100.0,
             map.points.len() + 1
         );
         flow.say(&app.wraps, &text, Tone::Faint);
-        let text =
-            "Numbers: rank in the focused list. Letters: only found by d dense, b BM25, h hybrid.";
-        flow.say(&app.wraps, text, Tone::Faint);
         flow.gap();
         let mut points: Vec<&Point> = map.points.iter().collect();
         points.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.id.cmp(&b.id)));
