@@ -249,7 +249,11 @@ fn answer(
         // One index need not be said with every hit.
         let several = args.index.len() > 1;
         print_text(&found, |hit| searched.origin(hit).filter(|_| several))?;
-        note(&times(method, found.timing_ms, rerank.map(|rerank| rerank.ms)));
+        note(&times(
+            method,
+            found.timing_ms,
+            rerank.map(|rerank| rerank.ms),
+        ));
         return Ok(());
     }
     let info = searched.info();
@@ -386,7 +390,10 @@ fn reorder(
 /// How long the parts of a search took, in milliseconds; parts that it did not have are left out.
 fn times(method: Method, timing: SearchTiming, rerank: Option<f64>) -> String {
     let parts = [
-        ("tokenise", (method != Method::Bm25).then_some(timing.tokenize)),
+        (
+            "tokenise",
+            (method != Method::Bm25).then_some(timing.tokenize),
+        ),
         ("encode", (method != Method::Bm25).then_some(timing.encode)),
         ("search", Some(timing.search)),
         ("rerank", rerank),

@@ -288,7 +288,10 @@ fn a_stopped_push_goes_on_and_another_source_starts_anew() {
     let facts = collection.facts().unwrap().unwrap();
     let standing = &facts.unfinished[..];
     // Row 10 makes way for one more in the first batch.
-    assert_eq!((standing.len(), standing[0].done, standing[0].of), (1, 2001, count));
+    assert_eq!(
+        (standing.len(), standing[0].done, standing[0].of),
+        (1, 2001, count)
+    );
 
     // What is noted survives the server.
     server.restart();
@@ -401,7 +404,10 @@ fn a_push_killed_in_the_middle_goes_on_where_it_was() {
     );
     let pushed = json_of(&last);
     let number = |field: &str| pushed[field].as_u64().unwrap() as usize;
-    assert_eq!((number("already"), number("written")), (before, count - before));
+    assert_eq!(
+        (number("already"), number("written")),
+        (before, count - before)
+    );
     assert_eq!(number("documents"), count);
     assert_eq!(done(), 0);
 

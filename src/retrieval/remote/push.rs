@@ -221,7 +221,8 @@ impl<'a> Push<'a> {
         let pushed = &self.standing.pushed;
         let next = match self.noting {
             true => format!("goes on {place}"),
-            false => "writes all of them again, since the server takes no note of how far it is".to_owned(),
+            false => "writes all of them again, since the server takes no note of how far it is"
+                .to_owned(),
         };
         format!(
             "{} of {} are written and stay in the remote index; the same command {next}",

@@ -184,7 +184,11 @@ fn belongs_to(id: Option<String>, number: usize, entry: &Entry) -> Result<String
 }
 
 /// Reads the sub-questions of a row into its entry, whose documents are there.
-pub(super) fn sub_questions(row: &Map<String, Value>, fields: &SubQuestionFields, entry: &mut Entry) {
+pub(super) fn sub_questions(
+    row: &Map<String, Value>,
+    fields: &SubQuestionFields,
+    entry: &mut Entry,
+) {
     for (number, item) in items(row, &fields.field, entry).into_iter().enumerate() {
         let label = label_of(item.as_object());
         let is_context = !entry.labels.is_empty() || entry.other_roles > 0;
@@ -226,7 +230,11 @@ pub(super) fn sub_questions(row: &Map<String, Value>, fields: &SubQuestionFields
 }
 
 /// Reads the adversarial versions of a row into its entry, whose documents are there.
-pub(super) fn counterfactuals(row: &Map<String, Value>, fields: &CounterfactualFields, entry: &mut Entry) {
+pub(super) fn counterfactuals(
+    row: &Map<String, Value>,
+    fields: &CounterfactualFields,
+    entry: &mut Entry,
+) {
     for (number, item) in items(row, &fields.field, entry).into_iter().enumerate() {
         let read = || -> Result<Counterfactual, String> {
             let mut record = record_of(item)?;

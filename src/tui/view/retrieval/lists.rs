@@ -4,7 +4,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::HIT_ROWS;
 use crate::domain::ranking::MeasuresAt;
 use crate::retrieval::{Hit, Method};
 use crate::tui::app::App;
