@@ -273,7 +273,7 @@ fn a_stopped_push_goes_on_and_another_source_starts_anew() {
     };
     let (dim, count) = (8, 5000);
     let vectors = Vectors::new(dim, random_vectors(count, dim, 3)).unwrap();
-    let collection = collection(&server.url("stopped"));
+    let collection = self::collection(&server.url("stopped"));
     let record = record(dim, Precision::Float32);
     create(&collection, &record);
     let mut old = rows(&vectors, "text");
@@ -295,6 +295,7 @@ fn a_stopped_push_goes_on_and_another_source_starts_anew() {
 
     // What is noted survives the server.
     server.restart();
+    let collection = self::collection(&server.url("stopped"));
     let pushed = write(&collection, &record, &old);
     assert_eq!(
         (pushed.already, pushed.written, pushed.refused),
