@@ -11,7 +11,7 @@ use ratatui::widgets::canvas::{Canvas, Line as Stroke};
 use crate::retrieval::Method;
 use crate::retrieval::map::{Map, Point};
 use crate::tui::app::App;
-use crate::tui::app::retrieval::METHODS;
+use crate::tui::app::retrieval::{IndexState, METHODS};
 use crate::tui::theme::Tone;
 use crate::tui::view::chrome::{frame, inside, panel, put, span};
 use crate::tui::widgets::flow::Flow;
@@ -85,6 +85,8 @@ pub(super) fn plot(app: &App, area: Rect, buffer: &mut Buffer) {
 fn why_none(app: &App) -> &'static str {
     if app.retrieval.searching {
         "…"
+    } else if matches!(app.retrieval.index, IndexState::Building { .. }) {
+        "The map comes when the documents are encoded."
     } else if app.retrieval.lists.iter().all(Option::is_none) {
         "Search, and the query and its hits are laid out here by the likeness of their vectors."
     } else {
