@@ -1,5 +1,7 @@
 //! One collection on a server: made, filled, counted, searched, dropped.
 
+mod properties;
+
 use std::time::{Duration, Instant};
 
 use crate::retrieval::RetrievalError;
@@ -63,13 +65,6 @@ impl Collection {
         Ok(self.described()?.map(|described| described.record))
     }
 
-    /// The properties of the collection; none where there is no collection.
-    pub(super) fn properties(&self) -> Result<Vec<wire::KeyValue>, RetrievalError> {
-        Ok(self
-            .described()?
-            .map_or_else(Vec::new, |described| described.properties))
-    }
-
     fn described(&self) -> Result<Option<Described>, RetrievalError> {
         let answer: Result<wire::Described, CallError> = self.client.call(
             "/milvus.proto.milvus.MilvusService/DescribeCollection",
@@ -88,46 +83,6 @@ impl Collection {
             shards: described.shards,
             properties: described.properties,
         }))
-    }
-
-    /// Sets a property, which the server keeps with the collection. Not every user may.
-    ///
-    /// # Errors
-    /// When the server can't be reached or refuses.
-    pub(super) fn set_property(&self, name: &str, value: &str) -> Result<(), CallError> {
-        self.alter(wire::AlterCollection {
-            properties: vec![pair(name, value)],
-            ..wire::AlterCollection::default()
-        })
-    }
-
-    /// Takes a property back. Servers before 2.5 can't: for them its value is emptied first.
-    ///
-    /// # Errors
-    /// When the server can't be reached or refuses.
-    pub(super) fn forget_property(&self, name: &str) -> Result<(), CallError> {
-        self.set_property(name, "")?;
-        // One that stays is empty.
-        let _ = self.alter(wire::AlterCollection {
-            deleted: vec![name.to_owned()],
-            ..wire::AlterCollection::default()
-        });
-        Ok(())
-    }
-
-    fn alter(&self, request: wire::AlterCollection) -> Result<(), CallError> {
-        let request = wire::AlterCollection {
-            database: self.address.database.clone(),
-            collection: self.address.collection.clone(),
-            ..request
-        };
-        let _: wire::Status = self.client.call(
-            "/milvus.proto.milvus.MilvusService/AlterCollection",
-            &format!("nothing can be noted in {}", self.place()),
-            request,
-            QUICK,
-        )?;
-        Ok(())
     }
 
     /// What the server calls itself, such as `milvus_lite-3.2.2`.

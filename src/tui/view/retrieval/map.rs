@@ -85,6 +85,8 @@ pub(super) fn plot(app: &App, area: Rect, buffer: &mut Buffer) {
 fn why_none(app: &App) -> &'static str {
     if app.retrieval.searching {
         "…"
+    } else if app.retrieval.is_opening() {
+        "The map comes when the index is open."
     } else if matches!(app.retrieval.index, IndexState::Building { .. }) {
         "The map comes when the documents are encoded."
     } else if app.retrieval.lists.iter().all(Option::is_none) {
