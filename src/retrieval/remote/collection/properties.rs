@@ -8,7 +8,12 @@ use crate::retrieval::remote::wire;
 
 impl Collection {
     /// The properties of the collection; none where there is no collection.
-    pub(in crate::retrieval::remote) fn properties(&self) -> Result<Vec<wire::KeyValue>, RetrievalError> {
+    ///
+    /// # Errors
+    /// When the server can't be asked, or the collection is not ours.
+    pub(in crate::retrieval::remote) fn properties(
+        &self,
+    ) -> Result<Vec<wire::KeyValue>, RetrievalError> {
         Ok(self
             .described()?
             .map_or_else(Vec::new, |described| described.properties))
@@ -18,7 +23,11 @@ impl Collection {
     ///
     /// # Errors
     /// When the server can't be reached or refuses.
-    pub(in crate::retrieval::remote) fn set_property(&self, name: &str, value: &str) -> Result<(), CallError> {
+    pub(in crate::retrieval::remote) fn set_property(
+        &self,
+        name: &str,
+        value: &str,
+    ) -> Result<(), CallError> {
         self.alter(wire::AlterCollection {
             properties: vec![pair(name, value)],
             ..wire::AlterCollection::default()
@@ -29,7 +38,10 @@ impl Collection {
     ///
     /// # Errors
     /// When the server can't be reached or refuses.
-    pub(in crate::retrieval::remote) fn forget_property(&self, name: &str) -> Result<(), CallError> {
+    pub(in crate::retrieval::remote) fn forget_property(
+        &self,
+        name: &str,
+    ) -> Result<(), CallError> {
         self.set_property(name, "")?;
         // One that stays is empty.
         let _ = self.alter(wire::AlterCollection {
