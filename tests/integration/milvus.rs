@@ -378,7 +378,7 @@ fn a_push_killed_in_the_middle_goes_on_where_it_was() {
     };
     let arguments = ["index", "push", "--index", folder, "--to", &url, "--json"];
     let mut before = 0;
-    for _ in 0..3 {
+    for _ in 0..2 {
         let mut child = Command::new(env!("CARGO_BIN_EXE_medrgb"))
             .env("MEDRGB_HOME", home)
             .args(arguments)

@@ -30,7 +30,7 @@ const WAITS: [Duration; 4] = [
 ];
 /// Writing takes at least that many times as long as noting how far it is: a note changes the collection's description,
 /// which every machine of a cluster has to hear of.
-const NOTING: u32 = 50;
+const NOTING: u32 = 20;
 /// Refused rows that are named.
 const NAMED: usize = 5;
 
