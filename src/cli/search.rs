@@ -425,3 +425,22 @@ fn line_of(hit: &Hit, origin: Option<&str>) -> String {
         .trim_end()
         .to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_those_of_the_parts_that_a_search_had() {
+        let timing = SearchTiming {
+            tokenize: 0.1,
+            encode: 8.0,
+            search: 0.254,
+        };
+        assert_eq!(times(Method::Bm25, timing, None), "search 0.25 ms");
+        assert_eq!(
+            times(Method::Dense, timing, Some(90.0)),
+            "tokenise 0.10 ms, encode 8.00 ms, search 0.25 ms, rerank 90.00 ms"
+        );
+    }
+}
