@@ -623,12 +623,21 @@ impl Desk {
                     });
                     Message::Runs(Ok(runs.collect()))
                 }
-                Effect::OpenQueue { ticket, run, hand } => {
-                    let (briefs, broken) = self.store.briefs(Which::Run(&run), false).unwrap();
+                Effect::OpenQueue {
+                    ticket,
+                    run,
+                    hand,
+                    about,
+                } => {
+                    let shelf = self.annotations.of_run(&run).unwrap();
+                    let about = shelf.questions.iter().cloned().chain(about).collect();
+                    let identify = Identify::About(&about);
+                    let briefs = self.store.briefs(Which::Run(&run), false, identify);
+                    let (briefs, broken) = briefs.unwrap();
                     let parts = QueueParts {
                         briefs,
                         broken,
-                        shelf: self.annotations.of_run(&run).unwrap(),
+                        shelf,
                         choice: self.annotations.queue(&run, &hand).unwrap(),
                         acts: self.annotations.acts(&run, &hand).unwrap(),
                         read_only: None,
@@ -662,7 +671,7 @@ impl Desk {
                 } => {
                     let which = Which::Dataset(&fingerprint, run.as_deref());
                     let mut stored = StoredCases {
-                        briefs: self.store.briefs(which, false).unwrap().0,
+                        briefs: self.store.briefs(which, false, Identify::All).unwrap().0,
                         ..StoredCases::default()
                     };
                     let mut shelf = self.annotations.of_run("night").unwrap();
@@ -1016,7 +1025,7 @@ fn a_reply_whose_finish_is_not_saved_is_come_back_to() {
     desk.keys("enter 1");
     let reply = |desk: &Desk| {
         let queue = desk.stage.app.annotate.queue.as_ref().unwrap();
-        queue.item().unwrap().brief.reply_id.clone()
+        queue.item().unwrap().reply_id().unwrap().to_owned()
     };
     let first = reply(&desk);
     let effects = desk.stage.keys("enter");

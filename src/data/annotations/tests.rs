@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 
 use super::*;
 use crate::data::store::tests::record;
-use crate::data::store::{Store, Which};
+use crate::data::store::{Identify, Store, Which};
 use crate::domain::annotation::{Annotation, Change};
 
 fn hand(name: &str) -> Hand {
@@ -194,15 +194,17 @@ fn briefs_name_the_replies_that_records_are() {
     store.insert(&first).unwrap();
     store.insert(&failed).unwrap();
     store.insert(&record("day", "q3")).unwrap();
-    let (briefs, broken) = store.briefs(Which::Run("night"), true).unwrap();
+    let (briefs, broken) = store
+        .briefs(Which::Run("night"), true, Identify::All)
+        .unwrap();
     assert_eq!((briefs.len(), broken), (1, 0));
     let kept = store.get(briefs[0].id).unwrap().unwrap();
-    assert_eq!(briefs[0].reply_id, reply_id(&kept));
-    assert_eq!(briefs[0].set.as_deref(), Some("set 1"));
+    assert_eq!(briefs[0].reply_id.as_deref(), Some(&*reply_id(&kept)));
+    assert_eq!(briefs[0].question.set.as_deref(), Some("set 1"));
     assert_eq!((briefs[0].adopted, briefs[0].correct), ((0, 0), None));
     assert_eq!(
         store
-            .briefs(Which::Dataset("f1", None), false)
+            .briefs(Which::Dataset("f1", None), false, Identify::All)
             .unwrap()
             .0
             .len(),
@@ -210,7 +212,7 @@ fn briefs_name_the_replies_that_records_are() {
     );
     assert_eq!(
         store
-            .briefs(Which::Dataset("f1", Some("day")), false)
+            .briefs(Which::Dataset("f1", Some("day")), false, Identify::All)
             .unwrap()
             .0
             .len(),
@@ -218,7 +220,7 @@ fn briefs_name_the_replies_that_records_are() {
     );
     assert_eq!(
         store
-            .briefs(Which::Dataset("f2", None), false)
+            .briefs(Which::Dataset("f2", None), false, Identify::All)
             .unwrap()
             .0
             .len(),

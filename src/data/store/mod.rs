@@ -39,7 +39,7 @@ pub(in crate::data) mod schema;
 pub(in crate::data) mod tests;
 mod unsaved;
 
-pub use briefs::{Brief, Which};
+pub use briefs::{Brief, BriefQuestion, Identify, Which};
 pub use contents::{EntryScores, FailedCall, RunEntry, RunGroup};
 pub use judgements::JudgementRecord;
 pub use lock::{RunLock, logbook};
