@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use medrgb::data::annotations::{Annotations, FILE_NAME as ANNOTATIONS, reply_id};
 use medrgb::data::dataset::Dataset;
-use medrgb::data::store::{FILE_NAME, ReplyRecord, Store, Which};
+use medrgb::data::store::{FILE_NAME, Identify, ReplyRecord, Store, Which};
 use medrgb::domain::annotation::{Act, Change, Event, Hand, LONGEST_NOTE, Part};
 use medrgb::domain::answer::{Ending, parse};
 use medrgb::domain::context::{Condition, Scenario};
@@ -1025,7 +1025,7 @@ fn a_reply_whose_finish_is_not_saved_is_come_back_to() {
     desk.keys("enter 1");
     let reply = |desk: &Desk| {
         let queue = desk.stage.app.annotate.queue.as_ref().unwrap();
-        queue.item().unwrap().reply_id().unwrap().to_owned()
+        queue.item().unwrap().brief.id
     };
     let first = reply(&desk);
     let effects = desk.stage.keys("enter");

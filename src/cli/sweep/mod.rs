@@ -355,8 +355,8 @@ fn ask(part: &Part, lock: &mut RunLock, store: &Store) -> Result<PartEnd, Failur
     let mut line: Option<Line> = None;
     let end = runtime.block_on(async {
         let (sweep, plan) = (&part.sweep, &part.plan);
-        let signals = signals::stop_on_signals(control.clone(), sweep.model.patience());
-        let end = ask_part(sweep, plan, lock, store, &control, &mut |step| match step {
+        let _signals = signals::stop_on_signals(control.clone(), sweep.model.patience());
+        ask_part(sweep, plan, lock, store, &control, &mut |step| match step {
             Step::TakingOver(done, total) => {
                 let line = line.get_or_insert_with(Line::new);
                 let _ = line.at("taking replies over", done, total);
@@ -366,11 +366,7 @@ fn ask(part: &Part, lock: &mut RunLock, store: &Store) -> Result<PartEnd, Failur
                 screen.show(progress);
             }
         })
-        .await;
-        if let Some(signals) = signals {
-            signals.abort();
-        }
-        end
+        .await
     });
     let end = end.map_err(Failure::Failed)?;
     screen.finish(&end.ended.progress);
