@@ -451,6 +451,41 @@ mod tests {
         assert_eq!(said(&mut other), labels(&["a", "c"]));
     }
 
+    /// An act from a file may name another question than its reply's.
+    #[test]
+    fn what_was_said_finds_its_reply_whatever_question_it_names() {
+        use crate::data::annotations::reply_id;
+        use crate::data::store::tests::record;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.sqlite");
+        let store = Store::open(&path).unwrap();
+        for question in ["q1", "q2"] {
+            store.insert(&record("night", question)).unwrap();
+        }
+        let second = reply_id(&store.replies_of_run("night").unwrap()[1]);
+        let mut files = Files::default();
+        let known = |files: &mut Files| {
+            let parts = files.queue(Some(&path), "night", &me(), None).unwrap();
+            let briefs = parts.briefs.into_iter();
+            briefs.map(|brief| brief.reply_id).collect::<Vec<_>>()
+        };
+        assert_eq!(known(&mut files), [None, None], "nothing was said");
+        let about = files.queue(Some(&path), "night", &me(), Some("q2".into()));
+        assert_eq!(about.unwrap().briefs[1].reply_id.as_deref(), Some(&*second));
+        let act = |question: &str| {
+            event(Act::Change {
+                reply: second.clone(),
+                question_id: question.to_owned(),
+                change: Change::Labels(labels(&["a"])),
+            })
+        };
+        let base = Base::default();
+        files
+            .write(Some(&path), "night", &me(), act("elsewhere"), &base)
+            .unwrap();
+        assert_eq!(known(&mut files)[1].as_deref(), Some(&*second));
+    }
+
     #[test]
     fn where_no_file_can_be_made_there_is_nothing_to_read() {
         let folder = tempfile::tempdir().unwrap();
