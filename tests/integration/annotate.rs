@@ -17,6 +17,7 @@ use medrgb::domain::excerpt::{TextHit, TextKind};
 use medrgb::domain::prompt::Templates;
 use medrgb::domain::score::{Metric, score};
 use medrgb::engine::instance::instance;
+use medrgb::tui::app::Screen;
 use medrgb::tui::app::annotate::{Kept, QueueParts, RunRow};
 use medrgb::tui::app::browse::StoredCases;
 use medrgb::tui::app::facet::FacetKind;
@@ -1149,14 +1150,13 @@ fn one_comes_back_to_a_reply_that_was_chosen_but_never_opened() {
     let place = medrgb::tui::app::comeback::place(&desk.stage.app);
     let place = place.queue.unwrap();
     assert_eq!((place.row, &place.reply), (Some(here), &None));
-    let mut session = medrgb::data::session::Session {
+    let session = medrgb::data::session::Session {
         version: medrgb::data::session::VERSION,
         screen: "queue".into(),
         queue: Some(place),
         annotator: Some("ana".into()),
         ..Default::default()
     };
-    session.blind = false;
     let mut stage = Stage::new((120, 40), ColorDepth::True);
     stage.app.comeback.on = true;
     stage.app.annotate.annotator = "ana".into();

@@ -8,8 +8,8 @@ use super::Finding;
 use crate::domain::answer::Outcome;
 use crate::domain::context::Change;
 use crate::domain::probe::{
-    Around, Audited, Citations, Effect, Fact, ORDERS, Trace, Traced, facts_of_citation, facts_of_claim,
-    facts_of_quote, reasons,
+    Around, Audited, Citations, Effect, Fact, ORDERS, Trace, Traced, facts_of_citation,
+    facts_of_claim, facts_of_quote, reasons,
 };
 use crate::domain::text::{count, one_line, shortened};
 use crate::engine::instance::Instance;

@@ -73,7 +73,8 @@ pub struct Brief {
 }
 
 // The columns stand before the long ones of the table, so that a row's further pages are never read.
-const COLUMNS: &str = "id, run, dataset, dataset_fingerprint, question_id, question_set, condition, model_name,
+const COLUMNS: &str =
+    "id, run, dataset, dataset_fingerprint, question_id, question_set, condition, model_name,
     created_at, changed, outcome, counts";
 
 // A set that has no column of its own may stand under these names in the question.
@@ -82,7 +83,8 @@ const QUESTION: &str = "SELECT json_extract(question, '$.text'),
     FROM texts WHERE id = ?1";
 
 // Contexts are long: only those of probes, which say so in a column, are looked into.
-const MARKS: &str = "SELECT raw, CASE WHEN ?2 THEN json_extract(context, '$.variant') END FROM texts WHERE id = ?1";
+const MARKS: &str =
+    "SELECT raw, CASE WHEN ?2 THEN json_extract(context, '$.variant') END FROM texts WHERE id = ?1";
 
 impl Store {
     /// The replies (not the failed calls) in brief, in stored order, with their reasoning where `reasoning` says

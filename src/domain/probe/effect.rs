@@ -6,8 +6,7 @@ use crate::domain::answer::{Outcome, ParsedReply};
 use crate::domain::text::count;
 
 /// What the names of other orders mean.
-pub const ORDERS: &str =
-    "An order names the documents by their numbers as composed, the one that the model reads first in front.";
+pub const ORDERS: &str = "An order names the documents by their numbers as composed, the one that the model reads first in front.";
 
 /// What a reply says, as far as two replies are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]

@@ -293,14 +293,17 @@ impl Queue {
     /// Applies the facets; the chosen reply stays chosen where it still passes.
     pub fn narrow(&mut self) {
         // Nothing was said of the others.
-        for item in self.items.iter_mut().filter(|item| item.reply_id().is_some()) {
+        for item in self
+            .items
+            .iter_mut()
+            .filter(|item| item.reply_id().is_some())
+        {
             let said = said_of(&self.book, &item.brief);
             item.case = self.cases.of(&item.brief, said);
         }
         let chosen = self.current();
         let facets = self.narrowing();
-        let passes =
-            |(at, item): (usize, &Item)| facets.admit(from_ref(&item.case)).then_some(at);
+        let passes = |(at, item): (usize, &Item)| facets.admit(from_ref(&item.case)).then_some(at);
         self.shown = self.items.iter().enumerate().filter_map(passes).collect();
         let still = chosen.and_then(|at| self.shown.iter().position(|shown| *shown == at));
         self.selected = still.unwrap_or(0);
@@ -346,9 +349,7 @@ impl Queue {
     pub fn identify(&mut self, at: usize, reply_id: String) {
         if let Some(item) = self.items.get_mut(at) {
             item.brief.reply_id = Some(reply_id.into_boxed_str());
-            item.case = self
-                .cases
-                .of(&item.brief, said_of(&self.book, &item.brief));
+            item.case = self.cases.of(&item.brief, said_of(&self.book, &item.brief));
         }
     }
 
@@ -403,7 +404,10 @@ impl Queue {
             };
             same && Some(item.brief.id) == place.row
         };
-        let row = self.shown.iter().position(|at| self.items.get(*at).is_some_and(is_it));
+        let row = self
+            .shown
+            .iter()
+            .position(|at| self.items.get(*at).is_some_and(is_it));
         if let Some(row) = row {
             self.selected = row;
         }
@@ -477,9 +481,7 @@ impl Queue {
     /// Whether gold answer and roles of an item are hidden.
     pub fn hides(&self, at: usize, blind: bool) -> bool {
         let item = self.items.get(at);
-        blind
-            && self.part == Part::Annotator
-            && item.is_some_and(|item| !self.is_done(item))
+        blind && self.part == Part::Annotator && item.is_some_and(|item| !self.is_done(item))
     }
 
     /// The act that changes what is said of the chosen reply; `None` before it was read.

@@ -310,7 +310,7 @@ impl Facets {
         &'a self,
         cases: &'a [C],
     ) -> impl DoubleEndedIterator<Item = &'a Case> + 'a {
-        let cases = cases.iter().map(Borrow::borrow);
+        let cases = cases.iter().map(Borrow::<Case>::borrow);
         cases.filter(move |case| self.fits(case, None))
     }
 
@@ -341,7 +341,7 @@ impl Facets {
         for (cases, rows) in rows {
             // A row counts once for a value, however many of its cases have it.
             let mut seen: BTreeSet<&(FacetKind, String)> = BTreeSet::new();
-            for case in cases.iter().map(Borrow::borrow) {
+            for case in cases.iter().map(Borrow::<Case>::borrow) {
                 for value in case {
                     if !counts.contains_key(value) {
                         counts.insert(value.clone(), 0);

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::domain::annotation::{Act, Part};
-use crate::tui::app::annotate::{Queue, QueueParts, RunList, RunRow, RunUse, ReplyPlace};
+use crate::tui::app::annotate::{Queue, QueueParts, ReplyPlace, RunList, RunRow, RunUse};
 use crate::tui::app::{App, Overlay, Screen, Ticket};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;

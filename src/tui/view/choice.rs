@@ -117,7 +117,10 @@ fn runs(app: &App, area: Rect, buffer: &mut Buffer, selected: usize, purpose: Ru
         RunList::Loading => {
             let lines = [
                 ("Reading the runs …", Tone::Text),
-                ("They can be chosen once they are read; esc closes.", Tone::Faint),
+                (
+                    "They can be chosen once they are read; esc closes.",
+                    Tone::Faint,
+                ),
             ];
             return say(app, inner, buffer, &lines);
         }
