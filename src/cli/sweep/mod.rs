@@ -67,7 +67,7 @@ The same command goes on where it stopped: instances with a reply are not asked 
 messages, sampling and reply format): the reply is copied with its timing and the run it comes from.
 Requests and tokens per minute come from the model's table in the config (rpm, tpm) where no flag gives them.
 Calls at a time start at 32 (or --concurrency), rise with success and halve when the server is overloaded.
-Ctrl-C once: no new calls, those under way finish, those that only wait for another attempt are given up. Twice: stop at once; what has come is kept as interrupted.")]
+Ctrl-C once: no new calls, those under way finish, those that only wait for another attempt are given up. Twice: end at once; the calls under way are asked again by the same command.")]
 pub struct Args {
     /// Which contexts.
     #[command(flatten)]
