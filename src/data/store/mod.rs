@@ -36,7 +36,7 @@ mod raw;
 mod requests;
 pub(in crate::data) mod schema;
 #[cfg(test)]
-pub(in crate::data) mod tests;
+pub(crate) mod tests;
 mod unsaved;
 
 pub use briefs::{Brief, BriefQuestion, Identify, Which};
