@@ -116,10 +116,7 @@ fn handle(app: &mut App, message: Message) -> Vec<Effect> {
             part,
             result,
         } => queue::on_queue(app, ticket, result, part),
-        Message::QueueReply { ticket, result } => {
-            annotate::on_reply(app, ticket, result);
-            Vec::new()
-        }
+        Message::QueueReply { ticket, result } => annotate::on_reply(app, ticket, result),
         Message::Annotated(result) => annotate::on_written(app, result),
         Message::Review {
             ticket,
@@ -289,6 +286,9 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     if app.screen == Screen::Annotate {
         if app.annotate.note.is_some() {
             return annotate::on_typing(app, key);
+        }
+        if annotate::waits(app, key, command) {
+            return Vec::new();
         }
         if let Some(effects) = annotate::on_label_key(app, key) {
             return effects;

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
-use crate::cli::ask::cancel_on_signal;
 use crate::cli::chat::{ModelArgs, runtime};
 use crate::cli::common::{Environment, note, say_json, templates, variable, write_out};
 use crate::cli::condition::open_dataset;
 use crate::cli::encoder::Backend;
 use crate::cli::progress::Line;
 use crate::cli::search::{RetrieverKind, open_index};
+use crate::cli::signals::cancel_on_signal;
 use crate::data::built::{BuiltFolder, PAGES, REPORT};
 use crate::data::dataset::{Dataset, SIGNAL};
 use crate::data::predictions::{PredictionError, read_questions, split_set};
@@ -316,7 +316,7 @@ fn run_all(build: &Build, stages: &[Stage]) -> Result<Vec<Done>, Failure> {
     let cancel = CancellationToken::new();
     let line = Line::new();
     runtime.block_on(async {
-        let signals = tokio::spawn(cancel_on_signal(cancel.clone()));
+        let _signals = cancel_on_signal(cancel.clone());
         let mut all = Vec::new();
         for &stage in stages {
             let mut say = |at: Progress| {
@@ -330,7 +330,6 @@ fn run_all(build: &Build, stages: &[Stage]) -> Result<Vec<Done>, Failure> {
                 break;
             }
         }
-        signals.abort();
         Ok(all)
     })
 }

@@ -19,7 +19,7 @@ use crate::tui::widgets::line::{cut, one_line};
 use crate::tui::widgets::text::Rich;
 
 /// A reply in one word, for lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// Chose the right option.
     Right,
