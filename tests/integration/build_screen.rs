@@ -587,10 +587,11 @@ fn the_form_and_the_command_make_the_same_settings() {
 
     let server = Server::start_with(|_, _| Script::default());
     let place = Place::new();
-    place.write("qa.jsonl", "{\"question_id\":\"q\",\"question\":\"?\",\"options\":{\"A\":\"yes\",\"B\":\"no\"},\"answer\":\"A\"}\n");
+    place.generated();
     let planned = |more: &[&str]| {
         let mut args = vec!["all", "--questions", "qa.jsonl", "--out", "set"];
-        args.extend(["--searxng", "http://127.0.0.1:9", "--plan", "--json"]);
+        args.extend(["--index", "index", "--searxng", "http://127.0.0.1:9"]);
+        args.extend(["--plan", "--json"]);
         args.extend(more);
         finish(place.build(&server, &args))
     };

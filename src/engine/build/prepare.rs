@@ -13,7 +13,7 @@ use crate::data::ledger::{Entry, EntryKind, Ledger};
 use crate::domain::build::{Held, QuestionReport, Scope, Stage, StageReport};
 use crate::domain::question::Question;
 use crate::domain::text::{count, short};
-use crate::engine::build::{Build, BuildError, Parts, store};
+use crate::engine::build::{Build, BuildError, Parts, outdated, store};
 
 /// The folder of a build: made or taken, or only looked at.
 ///
@@ -50,13 +50,24 @@ pub fn prepare(
         true => Ledger::look(parts.folder.path())?,
         false => Ledger::open(parts.folder.path())?,
     };
-    if !look {
+    let changed = outdated::find(&parts, &ledger)?;
+    let again: Vec<&Question> = match scope.again {
+        true => work
+            .iter()
+            .filter_map(|&at| parts.questions.get(at))
+            .collect(),
+        false => Vec::new(),
+    };
+    if look {
+        for question in again {
+            let mut forget = |stage: &Stage| ledger.forget(stage.name(), &question.id);
+            stages.iter().for_each(&mut forget);
+        }
+    } else {
         parts.folder.clear_unfinished();
-        if scope.again {
-            let again: Vec<&Question> = work
-                .iter()
-                .filter_map(|&at| parts.questions.get(at))
-                .collect();
+        outdated::put_aside(&parts, &changed)?;
+        outdated::remember(&parts.questions, &mut ledger)?;
+        if !again.is_empty() {
             // First that it is to be made: a kill in between must not hide it.
             store::owe(&parts.folder, stages, &again)?;
             restart(&mut ledger, stages, &again)?;
@@ -66,6 +77,7 @@ pub fn prepare(
         parts,
         work,
         ledger: Arc::new(Mutex::new(ledger)),
+        outdated: changed,
     })
 }
 
