@@ -396,7 +396,9 @@ mod tests {
         folder.set_aside(&[json!({"a": 1})]).unwrap();
         let cut = fs::read_to_string(dir.path().join(ASIDE)).unwrap() + "{\"b\":";
         fs::write(dir.path().join(ASIDE), cut).unwrap();
-        folder.set_aside(&[json!({"c": 3}), json!({"d": 4})]).unwrap();
+        folder
+            .set_aside(&[json!({"c": 3}), json!({"d": 4})])
+            .unwrap();
         let text = fs::read_to_string(dir.path().join(ASIDE)).unwrap();
         assert_eq!(text, "{\"a\":1}\n{\"b\":\n{\"c\":3}\n{\"d\":4}\n");
     }

@@ -393,7 +393,11 @@ mod tests {
             ..entry("questions", id, hash)
         };
         let mut ledger = Ledger::open(dir.path()).unwrap();
-        let all = vec![question("q1", "a"), question("q2", "b"), question("q1", "c")];
+        let all = vec![
+            question("q1", "a"),
+            question("q2", "b"),
+            question("q1", "c"),
+        ];
         ledger.append_all(all).unwrap();
         ledger.append(restart("questions", "q1")).unwrap();
         drop(ledger);

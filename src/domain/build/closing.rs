@@ -161,7 +161,9 @@ pub fn of_later(stage: Stage, gone: usize, due: usize) -> String {
 pub fn of_changed(questions: usize, gone: &[(Stage, usize)], file: &str) -> String {
     let head = match questions {
         1 => "1 question changed since it was built; its items are made again".to_owned(),
-        more => format!("{more} questions changed since they were built; their items are made again"),
+        more => {
+            format!("{more} questions changed since they were built; their items are made again")
+        }
     };
     let old: Vec<String> = gone
         .iter()
@@ -169,7 +171,10 @@ pub fn of_changed(questions: usize, gone: &[(Stage, usize)], file: &str) -> Stri
         .collect();
     match old.is_empty() {
         true => head,
-        false => format!("{head} (of the old text, kept in {file}: {})", old.join(", ")),
+        false => format!(
+            "{head} (of the old text, kept in {file}: {})",
+            old.join(", ")
+        ),
     }
 }
 

@@ -105,7 +105,10 @@ pub(super) fn decided(
     let mut known = HashSet::new();
     let mut names = BTreeSet::new();
     for (hand, book) in &shelf.books {
-        for (item, _) in book.decisions().filter(|(item, one)| items.contains(*item) && !one.is_blank()) {
+        for (item, _) in book
+            .decisions()
+            .filter(|(item, one)| items.contains(*item) && !one.is_blank())
+        {
             known.insert(item);
             names.insert(clean(&hand.annotator));
         }
