@@ -702,20 +702,17 @@ fn a_long_message_can_be_read_to_its_end() {
 #[test]
 fn the_footer_has_the_keys_one_needs() {
     let mut stage = Stage::open((80, 24), ColorDepth::True);
-    stage.keys("enter s s");
-    let screen = stage.screen();
-    let footer = screen.lines().last().unwrap();
-    for hint in [
-        "a ask",
-        "s scenario",
-        "c next change",
-        "r retrieval",
-        "q back",
-        "? all keys",
-    ] {
-        assert!(footer.contains(hint), "{hint}: {footer}");
+    let list = "enter open, / filter, f facets, t find, l label, W sweep, q quit, ? all keys";
+    let question = "a ask, [ ] step p, s scenario, c next change, P probe, w why, q back, ? all keys";
+    for (keys, hints) in [("", list), ("enter s s", question)] {
+        stage.keys(keys);
+        let screen = stage.screen();
+        let footer = screen.lines().last().unwrap();
+        for hint in hints.split(", ") {
+            assert!(footer.contains(hint), "{hint}: {footer}");
+        }
+        assert!(footer.chars().count() <= 80, "{footer}");
     }
-    assert!(footer.chars().count() <= 80, "{footer}");
     stage.send(Message::Resize(40, 12));
     let screen = stage.screen();
     let footer = screen.lines().last().unwrap();

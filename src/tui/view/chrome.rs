@@ -262,11 +262,12 @@ fn fixed(theme: &Theme, hints: &[&str]) -> Vec<Span<'static>> {
 
 /// Commands whose keys stand in the footer before others where not all fit: without them nobody gets far, or
 /// out again. Most needed first.
-const FIRST: [Command; 38] = [
+const FIRST: [Command; 45] = [
     Command::Help,
     Command::Back,
     Command::Leave,
     Command::Open,
+    Command::Filter,
     Command::Accept,
     Command::Edit,
     Command::Reject,
@@ -296,11 +297,17 @@ const FIRST: [Command; 38] = [
     Command::Facets,
     Command::NextScenario,
     Command::LessSignal,
-    Command::Retrieval,
     Command::TalkFaster,
     Command::NextChange,
+    Command::Probe,
+    Command::Why,
+    Command::Annotate,
+    Command::FindText,
     Command::NextDiffView,
     Command::FocusNext,
+    Command::Retrieval,
+    Command::Sweep,
+    Command::Compare,
 ];
 
 /// Keys that share a word in the footer.
@@ -456,7 +463,15 @@ fn matters_in_making(app: &App, command: Command) -> Option<bool> {
         // They lead to where one is, or are on every screen and would crowd out what matters there.
         Command::Review => app.data().is_some() && app.screen == Screen::Browse,
         Command::Build => app.screen == Screen::Browse,
-        Command::Sweep | Command::Compare if reviewing || app.screen == Screen::Build => false,
+        Command::Sweep | Command::Compare
+            if reviewing
+                || matches!(
+                    app.screen,
+                    Screen::Build | Screen::Queue | Screen::Annotate
+                ) =>
+        {
+            false
+        }
         Command::BuildChoose | Command::BuildValueBack | Command::BuildValueNext => {
             page == build::Page::Plan
         }
