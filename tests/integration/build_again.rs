@@ -453,7 +453,11 @@ fn items_of_a_question_that_has_changed_are_made_again() {
     );
     let aside = std::fs::read_to_string(place.path("set/set-aside.jsonl")).unwrap();
     assert_eq!(aside.lines().count(), 3 * DOCUMENTS);
-    assert!(aside.lines().all(|line| line.contains("its question has changed")));
+    assert!(
+        aside
+            .lines()
+            .all(|line| line.contains("its question has changed"))
+    );
     // All of it: only what belongs to the changed question is asked, and said no second time.
     let asked = server.requests().len();
     let (code, out, err) = finish(place.build(&server, &all()));

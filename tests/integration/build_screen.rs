@@ -7,6 +7,7 @@ use medrgb::domain::build::{
     Held, Loss, Predicted, QuestionReport, Stage, StagePlan, StageReport, Tally,
 };
 use medrgb::tui::app::build::{BuildEnd, BuildPlan, BuildProgress, BuildRequest, Field, StageEnd};
+use medrgb::tui::app::loaded::Loaded;
 use medrgb::tui::app::{Screen, Ticket};
 use medrgb::tui::effects::Effect;
 use medrgb::tui::message::{BuildEvent, Message};

@@ -75,7 +75,10 @@ fn a_terminal_that_is_too_small_is_left_with_one_key() {
         stage.keys(keys);
         stage.send(Message::Resize(20, 5));
         let screen = stage.screen();
-        assert!(screen.contains("too small") && screen.contains("q quits"), "{screen}");
+        assert!(
+            screen.contains("too small") && screen.contains("q quits"),
+            "{screen}"
+        );
         stage.keys("q");
         assert!(stage.app.quit, "{keys}");
     }
