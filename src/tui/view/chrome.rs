@@ -5,10 +5,9 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Borders, Widget};
-
-use crate::domain::passage::Role;
 use unicode_width::UnicodeWidthStr;
 
+use crate::domain::passage::Role;
 use crate::tui::app::annotate::RunList;
 use crate::tui::app::retrieval::IndexState;
 use crate::tui::app::sweep::Phase;
