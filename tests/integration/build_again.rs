@@ -436,7 +436,7 @@ fn items_of_a_question_that_has_changed_are_made_again() {
     assert_eq!(held(&place), before);
     // A stage alone: what rests on the old text is gone already, and is to be made.
     let topics = ["topics", "-q", "qa.jsonl", "-o", "set", "--limit", "2"];
-    let topics = [&topics[..], &["--topics", "3", "--json"]].concat();
+    let topics = [&topics[..], &["--topics", "3", "--json"][..]].concat();
     let (code, out, err) = finish(place.build(&server, &topics));
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains(said) && err.contains(decided), "{err}");
@@ -489,7 +489,7 @@ fn a_plan_to_begin_anew_counts_what_is_answered_already() {
     place.generated();
     assert_eq!(finish(place.build(&server, &all())).0, Some(0));
     let planned = |more: &[&str]| {
-        let args = [&all()[..], &["--plan", "--only", "q0"], more].concat();
+        let args = [&all()[..], &["--plan", "--only", "q0"][..], more].concat();
         finish(place.build(&server, &args)).1["calls"].clone()
     };
     assert_eq!(planned(&[]), 0);

@@ -369,7 +369,7 @@ fn index(args: &StageArgs, environment: &Environment) -> Result<Option<IndexSour
         sources.backend,
         environment,
     )?;
-    if method == Method::Bm25 {
+    if matches!(method, Method::Bm25) {
         let named = sources.encoder.as_deref().map(short);
         let flag = match (named, sources.backend) {
             (Some(named), _) => Some(format!("--encoder {named}")),

@@ -60,8 +60,9 @@ pub fn prepare(
     };
     if look {
         for question in again {
-            let mut forget = |stage: &Stage| ledger.forget(stage.name(), &question.id);
-            stages.iter().for_each(&mut forget);
+            for stage in stages {
+                ledger.forget(stage.name(), &question.id);
+            }
         }
     } else {
         parts.folder.clear_unfinished();
