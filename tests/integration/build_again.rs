@@ -495,4 +495,19 @@ fn a_plan_to_begin_anew_counts_what_is_answered_already() {
     assert_eq!(planned(&[]), 0);
     assert_eq!(planned(&["--again"]), 1 + 2 * DOCUMENTS);
     assert_eq!(planned(&[]), 0);
+    // A question that is there, but that the limit leaves out.
+    let beyond = [&all()[..], &["--only", "q5"][..]].concat();
+    let (code, _, err) = finish(place.build(&server, &beyond));
+    assert_eq!(code, Some(2), "{err}");
+    assert!(
+        err.contains("\"q5\": this question is not among the first 2 questions"),
+        "{err}"
+    );
+    let narrower = ["topics", "-o", "set", "--limit", "1", "--only", "q1"];
+    let (code, _, err) = finish(place.build(&server, &narrower));
+    assert_eq!(code, Some(2), "{err}");
+    assert!(
+        err.contains("\"q1\": this question is not among the first 1 question,"),
+        "{err}"
+    );
 }
