@@ -4,7 +4,7 @@ use crate::data::store::{Brief, ReplyRecord};
 use crate::domain::answer::Outcome;
 
 /// A reply in one word, for lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// Chose the right option.
     Right,
