@@ -2,8 +2,6 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 
@@ -130,10 +128,10 @@ pub fn say_json(value: &impl Serialize) -> Result<(), Failure> {
     write_out(&format!("{}\n", escape_controls(text)))
 }
 
-/// JSON in which the control characters that it allows raw are escapes too: they can stand in texts only, so that it says
-/// the same, and some terminals take U+009B for the start of a sequence.
-fn escape_controls(json: String) -> String {
-    let raw = |c: char| matches!(c, '\u{7f}'..='\u{9f}');
+/// JSON in which the control characters that it allows raw are escapes too, and those that turn the direction of writing:
+/// they can stand in texts only, so that it says the same, and some terminals take U+009B for the start of a sequence.
+pub(super) fn escape_controls(json: String) -> String {
+    let raw = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     match json.contains(raw) {
         false => json,
         true => json
@@ -149,79 +147,6 @@ fn escape_controls(json: String) -> String {
 /// Writes a message to standard error, without what could drive a terminal; failing to do so is ignored.
 pub fn note(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", clean(line));
-}
-
-/// The exit status of a program that Ctrl-C ended, as shells give it.
-pub(super) const ENDED_BY_SIGNAL: i32 = 130;
-
-/// A flag that Ctrl-C (and, on Unix, being told to end) sets, so that long work can stop cleanly. The second one ends
-/// the program at once: what it waits for may never come. There is one flag for all that asks.
-pub fn stop_on_signal() -> Arc<AtomicBool> {
-    static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
-    Arc::clone(FLAG.get_or_init(watch_signals))
-}
-
-fn watch_signals() -> Arc<AtomicBool> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    // Without the thread Ctrl-C ends the program as it always does: files still appear whole or not at all.
-    let _ = std::thread::Builder::new()
-        .name("signals".to_owned())
-        .spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build();
-            let Ok(runtime) = runtime else { return };
-            runtime.block_on(wait_for_signal());
-            flag.store(true, Ordering::Relaxed);
-            runtime.block_on(wait_for_signal());
-            // Files appear whole or not at all, so that nothing has to be put in order first.
-            std::process::exit(ENDED_BY_SIGNAL);
-        });
-    stop
-}
-
-/// Whether a terminal that hangs up should end the program; not under `nohup`, which has the signal ignored.
-/// Only Linux tells; elsewhere a hang-up ends the program as it always does.
-pub fn heeds_hang_up() -> bool {
-    let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
-        return false;
-    };
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    // SIGHUP is signal 1: the lowest bit.
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .is_some_and(|mask| mask & 1 == 0)
-}
-
-/// Waits until the user or the system asks the program to end: Ctrl-C, on Unix also SIGTERM, and SIGHUP where
-/// it is heeded.
-pub async fn wait_for_signal() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-            return std::future::pending().await;
-        };
-        let mut hang_up = match heeds_hang_up() {
-            true => signal(SignalKind::hangup()).ok(),
-            false => None,
-        };
-        let hung_up = async {
-            match &mut hang_up {
-                Some(signal) => signal.recv().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            Ok(()) = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
-            _ = hung_up => {}
-        }
-    }
-    #[cfg(not(unix))]
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
 }
 
 #[cfg(test)]

@@ -8,9 +8,10 @@ use medrgb_encoder::{Encoder, Input, OpenOptions, Precision};
 use serde::Deserialize;
 
 use crate::cli::Failure;
-use crate::cli::common::{Environment, note, stop_on_signal};
+use crate::cli::common::{Environment, note};
 use crate::cli::encoder::{self, Backend};
 use crate::cli::progress::Line;
+use crate::cli::signals::stop_on_signal;
 use crate::data::output;
 use crate::domain::plain::{expect_object, json_reason};
 use crate::domain::text::count;

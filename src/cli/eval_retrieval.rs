@@ -8,11 +8,12 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::cli::Failure;
-use crate::cli::common::{Environment, note, say_json, stop_on_signal, write_out};
+use crate::cli::common::{Environment, note, say_json, write_out};
 use crate::cli::encoder::Backend;
 use crate::cli::progress::Line;
 use crate::cli::remote;
 use crate::cli::search::{self, RetrieverKind};
+use crate::cli::signals::stop_on_signal;
 use crate::data::beir::{self, TestSet};
 use crate::data::output;
 use crate::domain::ranking::Measures;

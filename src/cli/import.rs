@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use crate::cli::Failure;
-use crate::cli::common::{Environment, note, say_json, stop_on_signal, write_out};
+use crate::cli::common::{Environment, note, say_json, write_out};
 use crate::cli::progress::Line;
+use crate::cli::signals::stop_on_signal;
 use crate::data::dataset::Dataset;
 use crate::data::import::{self, ImportError, Kind, Mapping, Report, Request};
 use crate::engine::models::store_file;

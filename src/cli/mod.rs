@@ -31,6 +31,7 @@ pub mod runs;
 pub mod score;
 pub mod search;
 pub mod settings;
+mod signals;
 pub mod sweep;
 pub mod taking;
 

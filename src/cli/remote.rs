@@ -8,10 +8,11 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::cli::Failure;
-use crate::cli::common::{Environment, note, say, say_json, stop_on_signal, variable};
+use crate::cli::common::{Environment, note, say, say_json, variable};
 use crate::cli::encoder::{self, Backend};
 use crate::cli::progress::Line;
 use crate::cli::search;
+use crate::cli::signals::stop_on_signal;
 use crate::data::dataset::Dataset;
 use crate::domain::text::{count, one_line};
 use crate::model::registry;

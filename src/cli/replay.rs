@@ -7,9 +7,10 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
-use crate::cli::ask::{Screen, cancel_on_signal, show};
+use crate::cli::ask::{Screen, show};
 use crate::cli::chat::runtime;
 use crate::cli::common::{Environment, say, say_json};
+use crate::cli::signals::cancel_on_signal;
 use crate::data::store::ReplyRecord;
 use crate::domain::plan::{ConditionKey, counted, is_counted_reply};
 use crate::domain::prompt::reply_shape;
@@ -129,13 +130,12 @@ fn play(model: &Arc<dyn ChatModel>, records: &[ReplyRecord]) -> Result<(), Failu
         say(&format!("\n{}", title(record)))?;
         let mut screen = Screen::new(false, cancel.clone());
         let played = runtime.block_on(async {
-            let signals = tokio::spawn(cancel_on_signal(cancel.clone()));
+            let _signals = cancel_on_signal(cancel.clone());
             let played = ask(request(model, record), &cancel, &mut |event| {
                 screen.take(event);
                 Ok(())
             })
             .await;
-            signals.abort();
             played
         });
         screen.finish()?;

@@ -6,10 +6,10 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
-use crate::cli::ask::cancel_on_signal;
 use crate::cli::chat::runtime;
 use crate::cli::common::{Environment, note, say_json, templates, write_out};
 use crate::cli::progress::Line;
+use crate::cli::signals::cancel_on_signal;
 use crate::data::store::Store;
 use crate::domain::score::Ratio;
 use crate::domain::text::{clean, one_line};
@@ -200,12 +200,11 @@ fn ask_judge(request: JudgeRequest) -> Result<Judging, Failure> {
     let line = Line::new();
     runtime
         .block_on(async {
-            let signals = tokio::spawn(cancel_on_signal(cancel.clone()));
+            let _signals = cancel_on_signal(cancel.clone());
             let judged = judge_run(request, &cancel, &mut |done, total| {
                 let _ = line.at("judging", done, total);
             })
             .await;
-            signals.abort();
             judged
         })
         .map_err(Failure::failed)

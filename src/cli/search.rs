@@ -8,9 +8,10 @@ use medrgb_encoder::CrossEncoder;
 use serde::Serialize;
 
 use crate::cli::Failure;
-use crate::cli::common::{Environment, note, say, say_json, stop_on_signal};
+use crate::cli::common::{Environment, note, say, say_json};
 use crate::cli::encoder::{self, Backend};
 use crate::cli::progress::Line;
+use crate::cli::signals::stop_on_signal;
 use crate::cli::{index, remote};
 use crate::data::dataset::Dataset;
 use crate::domain::text::{one_line, shortened};

@@ -120,6 +120,10 @@ pub struct QueuePlace {
     pub part: String,
     /// The reply.
     pub reply: Option<String>,
+    /// Its row in the run store.
+    pub row: Option<i64>,
+    /// Its question.
+    pub question: Option<String>,
 }
 
 /// A place in the review of a dataset.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::data::annotations::Annotations;
 use crate::data::dataset::Dataset;
-use crate::data::store::{Brief, Store, Which};
+use crate::data::store::{Brief, Identify, Store, Which};
 use crate::domain::annotation::{Hand, Part};
 use crate::domain::excerpt::{TextHit, TextKind, excerpt, searchable};
 use crate::retrieval::CorpusDocument;
@@ -191,7 +191,7 @@ fn of_replies(
 ) -> Result<Vec<Place>, String> {
     let which = Which::Dataset(&sources.dataset.fingerprint, sources.run);
     let (briefs, _) = store
-        .briefs(which, true)
+        .briefs(which, true, Identify::All)
         .map_err(|error| error.to_string())?;
     let mut places = Vec::new();
     let hand = Hand {
@@ -210,18 +210,17 @@ fn of_replies(
         }
     }
     for brief in briefs {
-        let said = books
-            .get(&brief.run)
-            .and_then(|book| book.get(&brief.reply_id));
+        let book = books.get(&*brief.run);
+        let said = book.and_then(|book| book.get(brief.reply_id.as_deref()?));
         if let Some(note) = said.map(|said| &said.note).filter(|note| !note.is_empty()) {
             places.push(own(TextKind::Note, &brief, note.clone()));
         }
         if let Some(reasoning) = brief
             .reasoning
-            .clone()
+            .as_deref()
             .filter(|text| !text.trim().is_empty())
         {
-            places.push(own(TextKind::Reasoning, &brief, reasoning));
+            places.push(own(TextKind::Reasoning, &brief, reasoning.to_owned()));
         }
     }
     Ok(places)
@@ -231,7 +230,7 @@ fn own(kind: TextKind, brief: &Brief, text: String) -> Place {
     let condition = &brief.condition;
     Place::Own(Box::new(OwnText {
         kind,
-        question_id: brief.question_id.clone(),
+        question_id: brief.question.id.to_string(),
         title: format!(
             "{} · {} · n {} p {} %",
             brief.run,
@@ -240,7 +239,10 @@ fn own(kind: TextKind, brief: &Brief, text: String) -> Place {
             condition.p
         ),
         text,
-        reply: (brief.run.clone(), brief.reply_id.clone()),
+        reply: (
+            brief.run.to_string(),
+            brief.reply_id.as_deref().unwrap_or_default().to_owned(),
+        ),
     }))
 }
 

@@ -262,9 +262,17 @@ impl Effects {
     fn start_at_desk(&mut self, effect: Effect) {
         match effect {
             Effect::LoadRuns { annotator } => self.desk(QueueTask::Runs { annotator }),
-            Effect::OpenQueue { ticket, run, hand } => {
-                self.desk(QueueTask::Queue { ticket, run, hand })
-            }
+            Effect::OpenQueue {
+                ticket,
+                run,
+                hand,
+                about,
+            } => self.desk(QueueTask::Queue {
+                ticket,
+                run,
+                hand,
+                about,
+            }),
             Effect::LoadReply { ticket, id } => self.desk(QueueTask::Reply { ticket, id }),
             Effect::Annotate {
                 run,

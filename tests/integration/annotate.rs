@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use medrgb::data::annotations::{Annotations, FILE_NAME as ANNOTATIONS, reply_id};
 use medrgb::data::dataset::Dataset;
-use medrgb::data::store::{FILE_NAME, ReplyRecord, Store, Which};
+use medrgb::data::store::{FILE_NAME, Identify, ReplyRecord, Store, Which};
 use medrgb::domain::annotation::{Act, Change, Event, Hand, LONGEST_NOTE, Part};
 use medrgb::domain::answer::{Ending, parse};
 use medrgb::domain::context::{Condition, Scenario};
@@ -17,6 +17,7 @@ use medrgb::domain::excerpt::{TextHit, TextKind};
 use medrgb::domain::prompt::Templates;
 use medrgb::domain::score::{Metric, score};
 use medrgb::engine::instance::instance;
+use medrgb::tui::app::Screen;
 use medrgb::tui::app::annotate::{Kept, QueueParts, RunRow};
 use medrgb::tui::app::browse::StoredCases;
 use medrgb::tui::app::facet::FacetKind;
@@ -623,12 +624,21 @@ impl Desk {
                     });
                     Message::Runs(Ok(runs.collect()))
                 }
-                Effect::OpenQueue { ticket, run, hand } => {
-                    let (briefs, broken) = self.store.briefs(Which::Run(&run), false).unwrap();
+                Effect::OpenQueue {
+                    ticket,
+                    run,
+                    hand,
+                    about,
+                } => {
+                    let shelf = self.annotations.of_run(&run).unwrap();
+                    let about = shelf.questions.iter().cloned().chain(about).collect();
+                    let identify = Identify::About(&about);
+                    let briefs = self.store.briefs(Which::Run(&run), false, identify);
+                    let (briefs, broken) = briefs.unwrap();
                     let parts = QueueParts {
                         briefs,
                         broken,
-                        shelf: self.annotations.of_run(&run).unwrap(),
+                        shelf,
                         choice: self.annotations.queue(&run, &hand).unwrap(),
                         acts: self.annotations.acts(&run, &hand).unwrap(),
                         read_only: None,
@@ -662,7 +672,7 @@ impl Desk {
                 } => {
                     let which = Which::Dataset(&fingerprint, run.as_deref());
                     let mut stored = StoredCases {
-                        briefs: self.store.briefs(which, false).unwrap().0,
+                        briefs: self.store.briefs(which, false, Identify::All).unwrap().0,
                         ..StoredCases::default()
                     };
                     let mut shelf = self.annotations.of_run("night").unwrap();
@@ -1016,7 +1026,7 @@ fn a_reply_whose_finish_is_not_saved_is_come_back_to() {
     desk.keys("enter 1");
     let reply = |desk: &Desk| {
         let queue = desk.stage.app.annotate.queue.as_ref().unwrap();
-        queue.item().unwrap().brief.reply_id.clone()
+        queue.item().unwrap().brief.id
     };
     let first = reply(&desk);
     let effects = desk.stage.keys("enter");
@@ -1056,6 +1066,105 @@ fn a_note_that_is_being_written_is_there_at_the_next_start() {
     assert!(screen.contains("not saved yet"), "{screen}");
     desk.keys("esc");
     assert!(desk.stage.app.annotate.unsaved().is_empty());
+}
+
+/// A label names a reply by an id that is made of its texts: keys that come before they were read are not lost.
+#[test]
+fn keys_for_a_reply_that_is_being_read_wait_for_it() {
+    let mut desk = Desk::new((120, 40), ColorDepth::True);
+    desk.queue();
+    let reading = desk.stage.keys("enter");
+    assert!(matches!(reading[..], [Effect::LoadReply { .. }]));
+    assert!(desk.stage.keys("1").is_empty(), "its id is not known yet");
+    assert!(desk.stage.keys("u").is_empty());
+    desk.perform(reading);
+    let said = |desk: &Desk| {
+        let shelf = desk.annotations.of_run("night").unwrap();
+        let book = &shelf.books[&hand("ana", Part::Annotator)];
+        let all = book.annotations();
+        let all = all.map(|(reply, one)| (reply.to_owned(), one.labels.len()));
+        all.collect::<Vec<_>>()
+    };
+    let first = reply_id(&desk.store.replies_of_run("night").unwrap()[0]);
+    // The label was given and taken back, in the order of the keys.
+    let shelf = desk.annotations.of_run("night").unwrap();
+    assert!(shelf.books[&hand("ana", Part::Annotator)].can_redo());
+    assert!(said(&desk).is_empty());
+    desk.keys("1");
+    assert_eq!(said(&desk), [(first, 1)]);
+    // Going back does not wait, and what was typed for the reply is not given to another.
+    desk.keys("q j");
+    let reading = desk.stage.keys("enter");
+    assert!(desk.stage.keys("2 q").is_empty());
+    desk.perform(reading);
+    assert_eq!(desk.stage.app.screen, Screen::Queue);
+    desk.keys("enter");
+    assert_eq!(said(&desk).len(), 1);
+}
+
+/// What is read takes a second in a large store.
+#[test]
+fn choosers_wait_for_what_they_list() {
+    let mut desk = Desk::new((80, 24), ColorDepth::True);
+    let reading = desk.stage.keys("l");
+    assert!(desk.stage.keys("enter").is_empty());
+    let screen = desk.screen();
+    assert!(screen.contains("Reading the runs"), "{screen}");
+    desk.perform(reading);
+    let opening = desk.stage.keys("enter");
+    assert!(matches!(opening[..], [Effect::OpenQueue { .. }]));
+    assert!(desk.stage.keys("enter").is_empty());
+    assert!(
+        desk.screen().contains("still being read"),
+        "{}",
+        desk.screen()
+    );
+    desk.perform(opening);
+    // While the queue is read anew for decisions, the old one is not acted on.
+    let opening = desk.stage.keys("A");
+    assert!(matches!(opening[..], [Effect::OpenQueue { .. }]));
+    assert!(desk.stage.keys("enter").is_empty());
+    assert_eq!(desk.stage.app.screen, Screen::Queue);
+    desk.perform(opening);
+    desk.keys("q");
+    // The runs to compare.
+    desk.stage.keys("C");
+    assert!(desk.stage.keys("enter").is_empty());
+    assert!(
+        desk.screen().contains("still being read"),
+        "{}",
+        desk.screen()
+    );
+}
+
+#[test]
+fn one_comes_back_to_a_reply_that_was_chosen_but_never_opened() {
+    let mut desk = Desk::new((120, 40), ColorDepth::True);
+    desk.queue();
+    desk.keys("j j");
+    let row = |desk: &Desk| {
+        let queue = desk.stage.app.annotate.queue.as_ref().unwrap();
+        queue.item().unwrap().brief.id
+    };
+    let here = row(&desk);
+    let place = medrgb::tui::app::comeback::place(&desk.stage.app);
+    let place = place.queue.unwrap();
+    assert_eq!((place.row, &place.reply), (Some(here), &None));
+    let session = medrgb::data::session::Session {
+        version: medrgb::data::session::VERSION,
+        screen: "queue".into(),
+        queue: Some(place),
+        annotator: Some("ana".into()),
+        ..Default::default()
+    };
+    let mut stage = Stage::new((120, 40), ColorDepth::True);
+    stage.app.comeback.on = true;
+    stage.app.annotate.annotator = "ana".into();
+    stage.send(Message::Session(Ok(Some(Box::new(session)))));
+    desk.stage = stage;
+    let effects = desk.stage.send(Message::Dataset(Ok(fixture())));
+    desk.perform(effects);
+    assert_eq!((desk.stage.app.screen, row(&desk)), (Screen::Queue, here));
 }
 
 #[test]

@@ -308,6 +308,34 @@ fn ctrl_c_stops_cleanly_and_keeps_what_came() {
     assert_eq!(records[0].reply["ending"], "interrupted");
 }
 
+/// Both signals are there before the program looks at either.
+#[cfg(unix)]
+#[test]
+fn being_asked_twice_ends_the_program_at_once() {
+    let place = Place::new();
+    let server = Server::start(vec![Script::stream().drip("tick ", 20)]);
+    let child = place
+        .ask(&server, &[])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until(PATIENCE, || !server.requests().is_empty());
+    for name in ["-STOP", "-INT", "-TERM"] {
+        signal(&child, name);
+    }
+    let started = Instant::now();
+    signal(&child, "-CONT");
+    let output = child.wait_with_output().unwrap();
+    assert!(
+        started.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        started.elapsed()
+    );
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(place.records("ask").len(), 0, "nothing was acknowledged");
+}
+
 #[test]
 fn a_stored_run_replays_without_a_server() {
     let place = Place::new();

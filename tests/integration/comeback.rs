@@ -124,6 +124,7 @@ fn curves_comparisons_and_queues_are_asked_for_again() {
             run: "night".into(),
             part: "annotation".into(),
             reply: Some("r1".into()),
+            ..session::QueuePlace::default()
         }),
         annotator: Some("ana".into()),
         blind: true,
@@ -167,6 +168,7 @@ fn a_named_annotator_wins_over_the_remembered_one() {
             run: "night".into(),
             part: "annotation".into(),
             reply: Some("r1".into()),
+            ..session::QueuePlace::default()
         }),
         annotator: Some("ana".into()),
         ..Place::default()
@@ -465,7 +467,7 @@ fn nobody_lands_in_the_decisions_of_somebody_else() {
     let queue = session::QueuePlace {
         run: "night".into(),
         part: Part::Adjudicator.name().to_owned(),
-        reply: None,
+        ..session::QueuePlace::default()
     };
     place.screen = Screen::Queue.name().to_owned();
     place.queue = Some(queue);

@@ -492,7 +492,7 @@ fn a_terminal_that_hangs_up_stops_a_sweep_but_not_under_nohup() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_twice_stops_at_once_and_what_came_is_asked_again() {
+fn being_asked_twice_ends_a_sweep_at_once_and_what_came_is_asked_again() {
     let place = Place::new();
     let server = Server::start(vec![Script::stream().drip("tick ", 20)]);
     let child = place
@@ -501,17 +501,28 @@ fn ctrl_c_twice_stops_at_once_and_what_came_is_asked_again() {
         .unwrap();
     wait_until(PATIENCE, || server.requests().len() == 3);
     std::thread::sleep(Duration::from_millis(200));
-    signal(&child, "-INT");
-    std::thread::sleep(Duration::from_millis(300));
+    // The second comes before the first is dealt with.
+    for name in ["-STOP", "-INT", "-TERM"] {
+        signal(&child, name);
+    }
     let started = Instant::now();
-    signal(&child, "-INT");
-    let (code, answer, err) = read(child.wait_with_output().unwrap());
-    assert!(started.elapsed() < Duration::from_secs(10));
-    assert_eq!(code, Some(1), "{err}");
-    assert_eq!((&answer["broken"], &answer["n"]), (&json!(3), &json!(0)));
-    assert!(answer["conditions"][0]["accuracy"].is_null());
+    signal(&child, "-CONT");
+    let output = child.wait_with_output().unwrap();
+    let took = started.elapsed();
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    let code = output.status.code();
+    // What can be kept in a moment is kept; then the program ends, however far that is.
+    match code {
+        Some(130) => {}
+        _ => {
+            let (_, answer, err) = read(output);
+            assert_eq!(code, Some(1), "{err}");
+            assert_eq!((&answer["broken"], &answer["n"]), (&json!(3), &json!(0)));
+            assert!(answer["conditions"][0]["accuracy"].is_null());
+        }
+    }
     let records = place.records("night");
-    assert_eq!(records.len(), 3);
+    assert!(records.len() <= 3);
     assert!(records.iter().all(|record| record.raw.starts_with("tick ")));
     let good = Server::start_with(|_, request| good(&prompt_of(request)));
     let (code, answer, err) = finish(place.sweep(&good, "night", &["--limit", "1"]));

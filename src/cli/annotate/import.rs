@@ -11,7 +11,7 @@ use crate::cli::common::{Environment, note, say, say_json};
 use crate::cli::rows::read_rows;
 use crate::cli::taking::{self, Standing, Tally};
 use crate::data::annotations::{Annotations, beside, read_row};
-use crate::data::store::{Store, StoreError, Which};
+use crate::data::store::{Identify, Store, StoreError, Which};
 use crate::domain::annotation::{Act, Annotation, Book, Change, Event, Hand, Label, Taxonomy};
 use crate::domain::nearest::hint;
 use crate::domain::run;
@@ -186,10 +186,10 @@ fn orphans(store_file: &Path, incoming: &[Incoming]) -> Result<usize, Failure> {
     let mut orphans = 0;
     for run in runs {
         let (briefs, _) = store
-            .briefs(Which::Run(run), false)
+            .briefs(Which::Run(run), false, Identify::All)
             .map_err(Failure::failed)?;
-        let known: std::collections::HashSet<&str> =
-            briefs.iter().map(|brief| brief.reply_id.as_str()).collect();
+        let ids = briefs.iter().filter_map(|brief| brief.reply_id.as_deref());
+        let known: std::collections::HashSet<&str> = ids.collect();
         orphans += incoming
             .iter()
             .filter(|row| row.run == run && !known.contains(row.reply.as_str()))

@@ -7,8 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
 use crate::cli::chat::{ModelArgs, runtime};
-use crate::cli::common::{Environment, note, say, say_json, templates, wait_for_signal, write_out};
+use crate::cli::common::{Environment, note, say, say_json, templates, write_out};
 use crate::cli::condition::{ConditionArgs, instance_failure};
+use crate::cli::signals::cancel_on_signal;
 use crate::data::store::{ReplyRecord, RunLock, Store};
 use crate::domain::run;
 use crate::domain::text::{clean, one_line};
@@ -73,13 +74,12 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     let cancel = CancellationToken::new();
     let mut screen = Screen::new(args.json, cancel.clone());
     let record = runtime.block_on(async {
-        let signals = tokio::spawn(cancel_on_signal(cancel.clone()));
+        let _signals = cancel_on_signal(cancel.clone());
         let record = ask(request, &cancel, &mut |event| {
             screen.take(event);
             Ok(())
         })
         .await;
-        signals.abort();
         record
     });
     screen.finish()?;
@@ -130,12 +130,6 @@ fn open_store(environment: &Environment) -> Result<Store, Failure> {
             "{error}; --no-store asks without storing the reply"
         ))
     })
-}
-
-/// Cancels when the program is asked to end.
-pub(super) async fn cancel_on_signal(cancel: CancellationToken) {
-    wait_for_signal().await;
-    cancel.cancel();
 }
 
 /// Writes what comes: the reply's text to standard output, the rest to standard error.

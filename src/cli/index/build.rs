@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use crate::cli::Failure;
-use crate::cli::common::{Environment, note, stop_on_signal};
+use crate::cli::common::{Environment, note};
 use crate::cli::encoder::{self, Backend};
 use crate::cli::index::parts::{inputs, tell, tell_skipped};
 use crate::cli::progress::Line;
+use crate::cli::signals::stop_on_signal;
 use crate::retrieval::corpus::Format;
 use crate::retrieval::encoders::Pair;
 use crate::retrieval::index::{self, Build, BuildEncoder, BuildVectors, Imported, Shard};

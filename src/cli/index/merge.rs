@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use crate::cli::Failure;
-use crate::cli::common::stop_on_signal;
 use crate::cli::index::build::Graph;
 use crate::cli::index::parts::tell;
 use crate::cli::progress::Line;
+use crate::cli::signals::stop_on_signal;
 use crate::retrieval::index;
 
 /// Arguments of `medrgb index merge`.

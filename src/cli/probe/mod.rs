@@ -8,11 +8,11 @@ use clap::builder::PossibleValuesParser;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
-use crate::cli::ask::cancel_on_signal;
 use crate::cli::chat::{ModelArgs, runtime};
 use crate::cli::common::{Environment, note, say_json, templates, write_out};
 use crate::cli::condition::{ConditionArgs, instance_failure, open_dataset};
 use crate::cli::progress::Line;
+use crate::cli::signals::cancel_on_signal;
 use crate::data::dataset::Dataset;
 use crate::data::store::{ReplyRecord, Store};
 use crate::domain::context::{Context, Variant, left_out, reorders, swaps};
@@ -297,12 +297,11 @@ fn asked(
     let cancel = CancellationToken::new();
     let line = Line::new();
     runtime.block_on(async {
-        let signals = tokio::spawn(cancel_on_signal(cancel.clone()));
+        let _signals = cancel_on_signal(cancel.clone());
         let probed = probe(&request, &cancel, &mut |done, total| {
             let _ = line.at("asking", done, total);
         })
         .await;
-        signals.abort();
         probed.map_err(Failure::Failed)
     })
 }

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::Finding;
 use crate::domain::answer::Outcome;
+use crate::domain::context::Change;
 use crate::domain::probe::{
-    Around, Audited, Citations, Fact, Trace, Traced, facts_of_citation, facts_of_claim,
-    facts_of_quote, reasons,
+    Around, Audited, Citations, Effect, Fact, ORDERS, Trace, Traced, facts_of_citation,
+    facts_of_claim, facts_of_quote, reasons,
 };
 use crate::domain::text::{count, one_line, shortened};
 use crate::engine::instance::Instance;
@@ -74,6 +75,7 @@ impl Shown<'_> {
             .max()
             .unwrap_or(0)
             .min(44);
+        let mut reasoned = false;
         for one in self.all() {
             let effect = match one.name {
                 None => "",
@@ -85,18 +87,24 @@ impl Shown<'_> {
                 name(one),
                 one.tried.describe()
             );
-            let flips = one.effect.is_flip();
-            for reason in self
-                .reasons(one)
-                .iter()
-                .filter(|_| flips || one.name.is_none())
-            {
+            // What does not flip needs no reason.
+            let matters = one.effect.is_flip() || one.effect == Effect::Unavailable;
+            let reasons = match matters || one.name.is_none() {
+                true => self.reasons(one),
+                false => Vec::new(),
+            };
+            reasoned |= !reasons.is_empty();
+            for reason in &reasons {
                 let _ = writeln!(out, "{:width$}    {}", "", one_line(reason));
             }
         }
         let _ = writeln!(out, "\n{}", self.probed.verdict.sentence);
-        if self.probed.base.records.len() > 1 {
-            let text = "What a reply repeats is looked for in the first one that gives the most frequent answer.";
+        let mut changes = self.probed.variants.iter().map(|one| &one.change);
+        if changes.any(|change| matches!(change, Some(Change::Reorder { .. }))) {
+            let _ = writeln!(out, "{ORDERS}");
+        }
+        if reasoned && self.probed.base.records.len() > 1 {
+            let text = "What stands below an answer is from the first of its replies that gives the most frequent answer.";
             let _ = writeln!(out, "{text}");
         }
         out

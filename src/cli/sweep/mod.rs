@@ -67,7 +67,7 @@ The same command goes on where it stopped: instances with a reply are not asked 
 messages, sampling and reply format): the reply is copied with its timing and the run it comes from.
 Requests and tokens per minute come from the model's table in the config (rpm, tpm) where no flag gives them.
 Calls at a time start at 32 (or --concurrency), rise with success and halve when the server is overloaded.
-Ctrl-C once: no new calls, those under way finish, those that only wait for another attempt are given up. Twice: stop at once; what has come is kept as interrupted.")]
+Ctrl-C once: no new calls, those under way finish, those that only wait for another attempt are given up. Twice: end at once; the calls under way are asked again by the same command.")]
 pub struct Args {
     /// Which contexts.
     #[command(flatten)]
@@ -355,8 +355,8 @@ fn ask(part: &Part, lock: &mut RunLock, store: &Store) -> Result<PartEnd, Failur
     let mut line: Option<Line> = None;
     let end = runtime.block_on(async {
         let (sweep, plan) = (&part.sweep, &part.plan);
-        let signals = signals::stop_on_signals(control.clone(), sweep.model.patience());
-        let end = ask_part(sweep, plan, lock, store, &control, &mut |step| match step {
+        let _signals = signals::stop_on_signals(control.clone(), sweep.model.patience());
+        ask_part(sweep, plan, lock, store, &control, &mut |step| match step {
             Step::TakingOver(done, total) => {
                 let line = line.get_or_insert_with(Line::new);
                 let _ = line.at("taking replies over", done, total);
@@ -366,11 +366,7 @@ fn ask(part: &Part, lock: &mut RunLock, store: &Store) -> Result<PartEnd, Failur
                 screen.show(progress);
             }
         })
-        .await;
-        if let Some(signals) = signals {
-            signals.abort();
-        }
-        end
+        .await
     });
     let end = end.map_err(Failure::Failed)?;
     screen.finish(&end.ended.progress);

@@ -1,6 +1,6 @@
 //! Annotations on disk: a history that is only ever added to, beside the run store (`data::journal`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::data::annotations::record::ActRecord;
@@ -34,6 +34,8 @@ pub struct Shelf {
     pub books: BTreeMap<Hand, Book>,
     /// Acts that can't be read; they are left out.
     pub broken: usize,
+    /// The questions whose replies any act is about, those that were taken back included.
+    pub questions: HashSet<String>,
 }
 
 impl Shelf {
@@ -88,6 +90,11 @@ impl Annotations {
         for stored in self.0.acts(run)? {
             match read(stored) {
                 Some((hand, event)) => {
+                    if let Act::Change { question_id, .. } = &event.act
+                        && !shelf.questions.contains(question_id)
+                    {
+                        shelf.questions.insert(question_id.clone());
+                    }
                     shelf.books.entry(hand).or_default().apply(&event);
                 }
                 None => shelf.broken += 1,

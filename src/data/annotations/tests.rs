@@ -2,12 +2,13 @@
 //! All annotations here are made up.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use rusqlite::{Connection, params};
 
 use super::*;
 use crate::data::store::tests::record;
-use crate::data::store::{Store, Which};
+use crate::data::store::{Identify, Store, Which};
 use crate::domain::annotation::{Annotation, Change};
 
 fn hand(name: &str) -> Hand {
@@ -194,15 +195,17 @@ fn briefs_name_the_replies_that_records_are() {
     store.insert(&first).unwrap();
     store.insert(&failed).unwrap();
     store.insert(&record("day", "q3")).unwrap();
-    let (briefs, broken) = store.briefs(Which::Run("night"), true).unwrap();
+    let (briefs, broken) = store
+        .briefs(Which::Run("night"), true, Identify::All)
+        .unwrap();
     assert_eq!((briefs.len(), broken), (1, 0));
     let kept = store.get(briefs[0].id).unwrap().unwrap();
-    assert_eq!(briefs[0].reply_id, reply_id(&kept));
-    assert_eq!(briefs[0].set.as_deref(), Some("set 1"));
+    assert_eq!(briefs[0].reply_id.as_deref(), Some(&*reply_id(&kept)));
+    assert_eq!(briefs[0].question.set.as_deref(), Some("set 1"));
     assert_eq!((briefs[0].adopted, briefs[0].correct), ((0, 0), None));
     assert_eq!(
         store
-            .briefs(Which::Dataset("f1", None), false)
+            .briefs(Which::Dataset("f1", None), false, Identify::All)
             .unwrap()
             .0
             .len(),
@@ -210,7 +213,7 @@ fn briefs_name_the_replies_that_records_are() {
     );
     assert_eq!(
         store
-            .briefs(Which::Dataset("f1", Some("day")), false)
+            .briefs(Which::Dataset("f1", Some("day")), false, Identify::All)
             .unwrap()
             .0
             .len(),
@@ -218,12 +221,37 @@ fn briefs_name_the_replies_that_records_are() {
     );
     assert_eq!(
         store
-            .briefs(Which::Dataset("f2", None), false)
+            .briefs(Which::Dataset("f2", None), false, Identify::All)
             .unwrap()
             .0
             .len(),
         0
     );
+}
+
+#[test]
+fn only_replies_to_the_named_questions_get_ids_and_all_share_what_they_have_in_common() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("s")).unwrap();
+    for question in ["q1", "q2", "q1"] {
+        store.insert(&record("night", question)).unwrap();
+    }
+    let about = ["q1".to_owned()].into();
+    let read = |identify| store.briefs(Which::Run("night"), false, identify).unwrap();
+    let (briefs, broken) = read(Identify::About(&about));
+    assert_eq!((briefs.len(), broken), (3, 0));
+    let known: Vec<bool> = briefs.iter().map(|one| one.reply_id.is_some()).collect();
+    assert_eq!(known, [true, false, true]);
+    assert!(Arc::ptr_eq(&briefs[0].question, &briefs[2].question));
+    assert!(!Arc::ptr_eq(&briefs[0].question, &briefs[1].question));
+    assert!(Arc::ptr_eq(&briefs[0].condition, &briefs[1].condition));
+    assert!(Arc::ptr_eq(&briefs[0].model_name, &briefs[1].model_name));
+    assert_eq!(briefs[1].question.text, "Are there microbes in milk?");
+    let (all, _) = read(Identify::All);
+    assert_eq!(all[0].reply_id, briefs[0].reply_id);
+    assert!(all[1].reply_id.is_some());
+    // A run may have a hundred thousand replies.
+    assert!(size_of::<crate::data::store::Brief>() <= 128);
 }
 
 #[test]

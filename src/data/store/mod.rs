@@ -36,10 +36,10 @@ mod raw;
 mod requests;
 pub(in crate::data) mod schema;
 #[cfg(test)]
-pub(in crate::data) mod tests;
+pub(crate) mod tests;
 mod unsaved;
 
-pub use briefs::{Brief, Which};
+pub use briefs::{Brief, BriefQuestion, Identify, Which};
 pub use contents::{EntryScores, FailedCall, RunEntry, RunGroup};
 pub use judgements::JudgementRecord;
 pub use lock::{RunLock, logbook};

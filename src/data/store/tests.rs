@@ -7,7 +7,7 @@ use crate::domain::answer::{Outcome, Sources};
 use crate::domain::context::{Mode, Scenario, SourceFilter};
 use crate::domain::question::{Choice, Question};
 
-pub(in crate::data) fn record(run: &str, question_id: &str) -> ReplyRecord {
+pub(crate) fn record(run: &str, question_id: &str) -> ReplyRecord {
     let condition = Condition::default();
     ReplyRecord {
         id: 0,

@@ -3,6 +3,10 @@
 use serde::Serialize;
 
 use crate::domain::answer::{Outcome, ParsedReply};
+use crate::domain::text::count;
+
+/// What the names of other orders mean.
+pub const ORDERS: &str = "An order names the documents by their numbers as composed, the one that the model reads first in front.";
 
 /// What a reply says, as far as two replies are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -67,9 +71,10 @@ impl Effect {
         match self {
             Effect::Same => "same",
             Effect::ToRight => "FLIPS to the right answer",
-            Effect::ToWrong => "FLIPS to a wrong answer",
-            Effect::OtherWrong => "FLIPS between wrong answers",
-            Effect::Unsteady => "unsteady",
+            // What it flips to may be another option, that the information does not suffice, or nothing that can be read.
+            Effect::ToWrong => "FLIPS, no longer right",
+            Effect::OtherWrong => "FLIPS, still not right",
+            Effect::Unsteady => "its replies disagree",
             Effect::Unavailable => "nothing to compare",
         }
     }
@@ -167,10 +172,9 @@ pub fn verdict(base: &Tried, gold: char, changes: &[(String, Tried, Effect)]) ->
         .iter()
         .filter(|(_, _, effect)| effect.is_flip())
         .collect();
-    let unclear = changes
-        .iter()
-        .filter(|(_, _, effect)| matches!(effect, Effect::Unsteady | Effect::Unavailable))
-        .count();
+    let having = |wanted: Effect| changes.iter().filter(|one| one.2 == wanted).count();
+    let (silent_ones, torn) = (having(Effect::Unavailable), having(Effect::Unsteady));
+    let unclear = silent_ones + torn;
     let before = match base.most_frequent() {
         Some(said) if said == Said::Option(gold) => format!("{} (right)", said.describe()),
         Some(said) => format!("{} (the right one is {gold})", said.describe()),
@@ -182,12 +186,17 @@ pub fn verdict(base: &Tried, gold: char, changes: &[(String, Tried, Effect)]) ->
     let mut sentence = match (tried, flips.len()) {
         _ if silent => "Nothing can be said: the context as it is got no reply.".to_owned(),
         _ if base.most_frequent().is_none() => {
-            "Nothing can be said: the context as it is gives no steady answer.".to_owned()
+            "Nothing can be said: the replies to the context as it is disagree, with no answer more frequent than the others.".to_owned()
         }
-        (0, _) => format!(
-            "Nothing can be said: the answer is {before}, and no change gave a steady reply."
+        (0, _) => format!("Nothing can be said of changes: the answer is {before}, but"),
+        (_, 0) if unclear == 0 => format!(
+            "The answer holds: {before}, whatever is changed ({}).",
+            count(tried, "change")
         ),
-        (_, 0) => format!("The answer holds: {before}, whatever was changed ({tried} of {tried})."),
+        (_, 0) => format!(
+            "The answer holds: {before}, in {tried} of {};",
+            count(changes.len(), "change")
+        ),
         (_, flipped) => {
             let listed: Vec<String> = flips
                 .iter()
@@ -200,21 +209,23 @@ pub fn verdict(base: &Tried, gold: char, changes: &[(String, Tried, Effect)]) ->
                         Effect::ToRight => " (right)",
                         _ => "",
                     };
-                    format!("{what}: {now}{how}")
+                    format!("{what} → {now}{how}")
                 })
                 .collect();
             let more = match flipped {
                 0..=3 => String::new(),
-                _ => format!(" and {} more", flipped - 3),
+                _ => format!("; and {} more", flipped - 3),
             };
             format!(
-                "The answer is {before}; it flips in {flipped} of {tried} changes: {}{more}.",
-                listed.join("; ")
+                "The answer is {before}; it flips in {flipped} of {tried} changes: {}{more}{}",
+                listed.join("; "),
+                if unclear == 0 { "." } else { ";" }
             )
         }
     };
     if unclear > 0 && base.most_frequent().is_some() {
-        sentence.push_str(&format!(" {unclear} without a steady reply."));
+        let what = if tried > 0 { "other change" } else { "change" };
+        sentence.push_str(&format!(" {}.", without_answer(what, silent_ones, torn)));
     }
     Verdict {
         tried,
@@ -222,6 +233,19 @@ pub fn verdict(base: &Tried, gold: char, changes: &[(String, Tried, Effect)]) ->
         unclear,
         sentence,
     }
+}
+
+/// Why changes say nothing: so many got no reply, so many several that disagree.
+fn without_answer(change: &str, silent: usize, torn: usize) -> String {
+    let words = |number: usize, what: &str| {
+        (number > 0).then(|| format!("{} got {what}", count(number, change)))
+    };
+    let parts = [
+        words(silent, "no reply"),
+        words(torn, "replies that disagree"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    parts.join(", ")
 }
 
 #[cfg(test)]
@@ -274,22 +298,32 @@ mod tests {
         assert_eq!((verdict.tried, verdict.flips, verdict.unclear), (2, 1, 1));
         assert_eq!(
             verdict.sentence,
-            "The answer is B (the right one is A); it flips in 1 of 2 changes: without DOC_2: A (right). 1 without a steady reply."
+            "The answer is B (the right one is A); it flips in 1 of 2 changes: without DOC_2 → A (right); 1 other change got no reply."
         );
         let holds = super::verdict(&base, 'B', &all[..1]);
         assert_eq!(
             holds.sentence,
-            "The answer holds: B (right), whatever was changed (1 of 1)."
+            "The answer holds: B (right), whatever is changed (1 change)."
         );
         let nothing = super::verdict(&base, 'B', &all[2..]);
         assert_eq!(
             nothing.sentence,
-            "Nothing can be said: the answer is B (right), and no change gave a steady reply. 1 without a steady reply."
+            "Nothing can be said of changes: the answer is B (right), but 1 change got no reply."
+        );
+        let torn = (
+            "order 2 1".to_owned(),
+            tried(&[A, B]),
+            tried(&[A, B]).effect(&base, 'A'),
+        );
+        let mixed = super::verdict(&base, 'B', &[all[0].clone(), all[2].clone(), torn]);
+        assert_eq!(
+            mixed.sentence,
+            "The answer holds: B (right), in 1 of 3 changes; 1 other change got no reply, 1 other change got replies that disagree."
         );
         // Where the composed context has no answer, the changes are not to blame.
         let silent = super::verdict(&tried(&[GONE]), 'B', &all[..1]);
         assert!(silent.sentence.ends_with("got no reply."));
         let torn = super::verdict(&tried(&[A, B]), 'B', &all[..1]);
-        assert!(torn.sentence.ends_with("no steady answer."));
+        assert!(torn.sentence.contains("as it is disagree"));
     }
 }

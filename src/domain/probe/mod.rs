@@ -10,7 +10,7 @@ mod sums;
 mod trace;
 
 pub use citations::{Citation, Citations, Quote, Support, citations};
-pub use effect::{Effect, Said, Tried, Verdict, said, verdict};
+pub use effect::{Effect, ORDERS, Said, Tried, Verdict, said, verdict};
 pub use facts::{Around, Fact, Weight, facts_of_citation, facts_of_claim, facts_of_quote};
 pub use found::{Found, Share};
 pub use reasons::{question_texts, reasons};

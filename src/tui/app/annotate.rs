@@ -1,17 +1,20 @@
 //! State of annotating: the queue of a run's replies, and the reply that is being labelled.
 
-use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
+use std::slice::from_ref;
+use std::sync::Arc;
 
+use crossterm::event::KeyEvent;
 use unicode_width::UnicodeWidthStr;
 
 use crate::data::annotations::Shelf;
 use crate::data::session::{MOST_DRAFTED, NoteDraft};
-use crate::data::store::{Brief, ReplyRecord};
+use crate::data::store::{Brief, BriefQuestion, ReplyRecord};
 use crate::domain::annotation::{
     Act, Annotation, Book, Change, Event, Hand, Moved, Part, Taxonomy, disputed,
 };
-use crate::tui::app::facet::{Case, Facets, case_of};
+use crate::tui::app::facet::{Case, Cases, Facets};
 use crate::tui::app::input::Input;
 use crate::tui::app::reply::ReplyState;
 use crate::tui::app::{Screen, Ticket};
@@ -103,17 +106,51 @@ pub struct Sent {
     pub event: Event,
 }
 
-/// A reply of the queue.
+/// A question as the rows of its replies show it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Its id on one line, cleaned.
+    pub id: String,
+    /// Its text on one line, cleaned.
+    pub text: String,
+}
+
+/// A reply of the queue. There may be a hundred thousand, so that what several have in common is shared.
 #[derive(Debug, Clone)]
 pub struct Item {
-    /// The reply in brief.
+    /// The reply in brief. It has no id as long as nobody has said anything of it and it was not opened.
     pub brief: Brief,
-    /// Its question's id on one line, cleaned.
-    pub id: String,
-    /// Its question on one line, cleaned.
-    pub question: String,
+    /// Its question.
+    pub asked: Rc<Asked>,
     /// Its values for the facets.
-    pub cases: [Case; 1],
+    pub case: Rc<Case>,
+}
+
+impl Item {
+    /// The id by which annotations name it, where it is known.
+    pub fn reply_id(&self) -> Option<&str> {
+        self.brief.reply_id.as_deref()
+    }
+
+    /// How the reply is found again when the queue is read anew.
+    pub fn place(&self) -> ReplyPlace {
+        ReplyPlace {
+            reply: self.brief.reply_id.as_deref().map(str::to_owned),
+            row: Some(self.brief.id),
+            question: Some(self.brief.question.id.to_string()),
+        }
+    }
+}
+
+/// The reply that a queue shall stand at: by its id, or by its row in the store and its question.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReplyPlace {
+    /// Its id, where it is known.
+    pub reply: Option<String>,
+    /// Its row in the store, where it is known.
+    pub row: Option<i64>,
+    /// Its question, where it is known.
+    pub question: Option<String>,
 }
 
 /// The reply on screen, ready to be drawn.
@@ -183,6 +220,8 @@ pub struct Queue {
     pub seen: HashSet<usize>,
     /// Columns of the longest id.
     pub widest_id: usize,
+    /// The values for the facets, those that are alike once.
+    cases: Cases,
     /// Shown replies that are done.
     done: usize,
 }
@@ -210,18 +249,18 @@ impl Queue {
             others.sort_by(|a, b| a.0.cmp(&b.0));
         }
         let in_question = |brief: &Brief| {
-            let said: Vec<&Annotation> = said_by(&others, &brief.reply_id)
-                .map(|(_, annotation)| annotation)
-                .collect();
+            let id = brief.reply_id.as_deref().unwrap_or_default();
+            let said = said_by(&others, id).map(|(_, annotation)| annotation);
+            let said: Vec<&Annotation> = said.collect();
             hand.part == Part::Annotator || disputed(said)
         };
+        let (mut cases, mut asked) = (Cases::default(), HashMap::new());
         let items: Vec<Item> = briefs
             .into_iter()
             .filter(in_question)
             .map(|brief| Item {
-                id: one_line(&brief.question_id),
-                question: one_line(&brief.question),
-                cases: [case_of(&brief, book.get(&brief.reply_id))],
+                asked: shown_question(&mut asked, &brief),
+                case: cases.of(&brief, said_of(&book, &brief)),
                 brief,
             })
             .collect();
@@ -242,15 +281,10 @@ impl Queue {
             read_only,
             blind,
             seen: HashSet::new(),
-            widest_id: 0,
+            widest_id: asked.values().map(|one| one.id.width()).max().unwrap_or(0),
+            cases,
             done: 0,
         };
-        queue.widest_id = queue
-            .items
-            .iter()
-            .map(|item| item.id.width())
-            .max()
-            .unwrap_or(0);
         queue.narrow();
         queue.selected = queue.next_undone(0).unwrap_or(0);
         queue
@@ -258,12 +292,18 @@ impl Queue {
 
     /// Applies the facets; the chosen reply stays chosen where it still passes.
     pub fn narrow(&mut self) {
-        for item in &mut self.items {
-            item.cases = [case_of(&item.brief, self.book.get(&item.brief.reply_id))];
+        // Nothing was said of the others.
+        for item in self
+            .items
+            .iter_mut()
+            .filter(|item| item.reply_id().is_some())
+        {
+            let said = said_of(&self.book, &item.brief);
+            item.case = self.cases.of(&item.brief, said);
         }
         let chosen = self.current();
         let facets = self.narrowing();
-        let passes = |(at, item): (usize, &Item)| facets.admit(&item.cases).then_some(at);
+        let passes = |(at, item): (usize, &Item)| facets.admit(from_ref(&item.case)).then_some(at);
         self.shown = self.items.iter().enumerate().filter_map(passes).collect();
         let still = chosen.and_then(|at| self.shown.iter().position(|shown| *shown == at));
         self.selected = still.unwrap_or(0);
@@ -286,8 +326,46 @@ impl Queue {
     /// Counts once per change: a run may have more replies than a frame has time for.
     fn count_done(&mut self) {
         let items = self.shown.iter().filter_map(|at| self.items.get(*at));
-        let done = items.filter(|item| self.book.is_done(&item.brief.reply_id));
+        let done = items.filter(|item| self.is_done(item));
         self.done = done.count();
+    }
+
+    /// Whether the person has finished with a reply.
+    pub fn is_done(&self, item: &Item) -> bool {
+        item.reply_id().is_some_and(|id| self.book.is_done(id))
+    }
+
+    /// The different values for the facets, with how many replies have them.
+    pub fn kinds(&self) -> Vec<(Rc<Case>, usize)> {
+        let mut counts: HashMap<*const Case, (Rc<Case>, usize)> = HashMap::new();
+        for item in &self.items {
+            let known = counts.entry(Rc::as_ptr(&item.case));
+            known.or_insert_with(|| (item.case.clone(), 0)).1 += 1;
+        }
+        counts.into_values().collect()
+    }
+
+    /// Gives a reply its id: it is made of texts that are read when the reply is opened.
+    pub fn identify(&mut self, at: usize, reply_id: String) {
+        if let Some(item) = self.items.get_mut(at) {
+            item.brief.reply_id = Some(reply_id.into_boxed_str());
+            item.case = self.cases.of(&item.brief, said_of(&self.book, &item.brief));
+        }
+    }
+
+    /// Takes over what was found out about the same replies before the queue was read anew.
+    pub fn follow(&mut self, old: Queue) {
+        self.seen = old.seen;
+        let known = old.items.into_iter();
+        let mut known: HashMap<i64, Box<str>> = known
+            .filter_map(|item| Some((item.brief.id, item.brief.reply_id?)))
+            .collect();
+        for item in &mut self.items {
+            if item.brief.reply_id.is_none() {
+                item.brief.reply_id = known.remove(&item.brief.id);
+            }
+        }
+        self.narrow();
     }
 
     /// Position of the chosen reply among the items.
@@ -304,8 +382,32 @@ impl Queue {
     pub fn choose(&mut self, reply_id: &str) -> bool {
         let row = self.shown.iter().position(|at| {
             let item = self.items.get(*at);
-            item.is_some_and(|item| item.brief.reply_id == reply_id)
+            item.is_some_and(|item| item.reply_id() == Some(reply_id))
         });
+        if let Some(row) = row {
+            self.selected = row;
+        }
+        row.is_some()
+    }
+
+    /// Chooses a reply that was there before, if it is shown.
+    pub fn stand_at(&mut self, place: &ReplyPlace) -> bool {
+        if let Some(reply) = &place.reply
+            && self.choose(reply)
+        {
+            return true;
+        }
+        let is_it = |item: &Item| {
+            let same = match (item.reply_id(), &place.reply) {
+                (Some(id), Some(wanted)) => id == wanted,
+                _ => place.question.as_deref() == Some(&*item.brief.question.id),
+            };
+            same && Some(item.brief.id) == place.row
+        };
+        let row = self
+            .shown
+            .iter()
+            .position(|at| self.items.get(*at).is_some_and(is_it));
         if let Some(row) = row {
             self.selected = row;
         }
@@ -317,7 +419,7 @@ impl Queue {
         let later = self.shown.iter().enumerate().skip(row);
         let undone = |at: usize| {
             let item = self.items.get(at);
-            item.is_some_and(|item| !self.book.is_done(&item.brief.reply_id))
+            item.is_some_and(|item| !self.is_done(item))
         };
         later
             .filter(|(_, at)| undone(**at))
@@ -332,15 +434,15 @@ impl Queue {
 
     /// What the person said of the chosen reply. Who decides begins with the labels on which all agree.
     pub fn said(&self) -> Annotation {
-        let Some(item) = self.item() else {
+        let Some(reply) = self.item().and_then(Item::reply_id) else {
             return Annotation::default();
         };
-        if let Some(annotation) = self.book.get(&item.brief.reply_id) {
+        if let Some(annotation) = self.book.get(reply) {
             return annotation.clone();
         }
         let labels = match self.part {
             Part::Annotator => BTreeSet::new(),
-            Part::Adjudicator => common(&self.others, &item.brief.reply_id),
+            Part::Adjudicator => common(&self.others, reply),
         };
         Annotation {
             labels,
@@ -350,8 +452,8 @@ impl Queue {
 
     /// What annotators who have finished said of a reply, with their names.
     pub fn opinions(&self) -> Vec<(&str, &Annotation)> {
-        match self.item() {
-            Some(item) => said_by(&self.others, &item.brief.reply_id).collect(),
+        match self.item().and_then(Item::reply_id) {
+            Some(reply) => said_by(&self.others, reply).collect(),
             None => Vec::new(),
         }
     }
@@ -379,20 +481,38 @@ impl Queue {
     /// Whether gold answer and roles of an item are hidden.
     pub fn hides(&self, at: usize, blind: bool) -> bool {
         let item = self.items.get(at);
-        blind
-            && self.part == Part::Annotator
-            && item.is_some_and(|item| !self.book.is_done(&item.brief.reply_id))
+        blind && self.part == Part::Annotator && item.is_some_and(|item| !self.is_done(item))
     }
 
-    /// The acts that give the chosen reply these labels.
+    /// The act that changes what is said of the chosen reply; `None` before it was read.
     pub fn change(&self, change: Change) -> Option<Act> {
         let item = self.item()?;
         Some(Act::Change {
-            reply: item.brief.reply_id.clone(),
-            question_id: item.brief.question_id.clone(),
+            reply: item.reply_id()?.to_owned(),
+            question_id: item.brief.question.id.to_string(),
             change,
         })
     }
+}
+
+/// What was said of a reply.
+fn said_of<'a>(book: &'a Book, brief: &Brief) -> Option<&'a Annotation> {
+    book.get(brief.reply_id.as_deref()?)
+}
+
+/// A reply's question as it is shown, cleaned once for all replies to it.
+fn shown_question(
+    known: &mut HashMap<*const BriefQuestion, Rc<Asked>>,
+    brief: &Brief,
+) -> Rc<Asked> {
+    let question = &brief.question;
+    let asked = known.entry(Arc::as_ptr(question)).or_insert_with(|| {
+        Rc::new(Asked {
+            id: one_line(&question.id),
+            text: one_line(&question.text),
+        })
+    });
+    asked.clone()
 }
 
 /// Whether two notes are the same person's on the same reply.
@@ -433,7 +553,7 @@ pub struct Annotate {
     /// The queue that is open.
     pub queue: Option<Queue>,
     /// The job that opens a queue, its run, and the reply that it shall stand at.
-    pub opening: Option<(Ticket, String, Option<String>)>,
+    pub opening: Option<(Ticket, String, Option<ReplyPlace>)>,
     /// Why a queue can't be opened: one sentence.
     pub problem: Option<String>,
     /// The note that is being written.
@@ -456,6 +576,8 @@ pub struct Annotate {
     pub from: Screen,
     /// The label whose definition is shown.
     pub explained: Option<String>,
+    /// Keys for a reply that is being read: labels name it by an id that is made of its texts.
+    pub early: Vec<KeyEvent>,
 }
 
 impl Default for Annotate {
@@ -478,6 +600,7 @@ impl Default for Annotate {
             raw: false,
             from: Screen::Queue,
             explained: None,
+            early: Vec::new(),
         }
     }
 }
@@ -499,7 +622,7 @@ impl Annotate {
     /// An empty note on the reply at hand.
     pub fn blank_draft(&self) -> Option<NoteDraft> {
         let queue = self.queue.as_ref()?;
-        let reply = queue.item()?.brief.reply_id.clone();
+        let reply = queue.item()?.reply_id()?.to_owned();
         Some(self.draft_of(&queue.run, queue.part, reply))
     }
 

@@ -1,6 +1,7 @@
 //! State of the list of questions.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
@@ -9,7 +10,7 @@ use crate::data::dataset::Dataset;
 use crate::data::store::Brief;
 use crate::domain::annotation::Book;
 use crate::tui::app::Ticket;
-use crate::tui::app::facet::{Case, FacetKind, Facets, case_of, verdict_of, without_reply};
+use crate::tui::app::facet::{Case, Cases, FacetKind, Facets, case_of, verdict_of, without_reply};
 use crate::tui::app::input::Input;
 use crate::tui::app::reply::{LastReply, Verdict};
 use crate::tui::widgets::line::one_line;
@@ -72,7 +73,7 @@ pub struct Browse {
     /// What the list is narrowed to.
     pub facets: Facets,
     /// The values of every question for the facets: a case per stored reply, in the order of `entries`.
-    pub cases: Vec<Vec<Case>>,
+    pub cases: Vec<Vec<Rc<Case>>>,
     /// Whether `cases` knows the stored replies.
     pub cases_state: CasesState,
     /// Replies or annotations have changed since `cases` were read.
@@ -115,7 +116,7 @@ impl Browse {
         let mut of_question: HashMap<&str, Vec<&Brief>> = HashMap::new();
         for brief in &stored.briefs {
             of_question
-                .entry(&brief.question_id)
+                .entry(&*brief.question.id)
                 .or_default()
                 .push(brief);
         }
@@ -129,18 +130,21 @@ impl Browse {
             self.outcomes = outcomes.collect();
         }
         let rows = dataset.questions.iter().zip(&self.entries);
+        let mut shared = Cases::default();
         self.cases = rows
             .map(|(question, entry)| {
                 let set = (!entry.part.is_empty()).then(|| (FacetKind::Set, entry.part.clone()));
                 let Some(briefs) = of_question.get(question.id.as_str()) else {
-                    return vec![set.into_iter().chain([without_reply()]).collect()];
+                    let case = set.into_iter().chain([without_reply()]);
+                    return vec![shared.share(case.collect())];
                 };
                 let case = |brief: &&Brief| {
-                    let book = stored.books.get(&brief.run);
-                    let mut case = case_of(brief, book.and_then(|book| book.get(&brief.reply_id)));
+                    let book = stored.books.get(&*brief.run);
+                    let said = book.and_then(|book| book.get(brief.reply_id.as_deref()?));
+                    let mut case = case_of(brief, said);
                     case.retain(|(kind, _)| *kind != FacetKind::Set);
                     case.extend(set.clone());
-                    case
+                    shared.share(case)
                 };
                 briefs.iter().map(case).collect()
             })
@@ -256,6 +260,7 @@ mod tests {
                 (FacetKind::Scenario, scenario.to_owned()),
                 (FacetKind::Outcome, outcome.to_owned()),
             ]
+            .into()
         };
         let mut list = browse(&["answered three times"]);
         list.cases = vec![vec![

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::data::session::{OpenQuestion, PersonPlace, QueuePlace, ReviewPlace, Session, VERSION};
+use crate::tui::app::annotate::Item;
 use crate::tui::app::instance::{InstanceState, Panel};
 use crate::tui::app::review::StandAt;
 use crate::tui::app::sweep::Page;
@@ -167,10 +168,13 @@ fn queue(app: &App) -> Option<QueuePlace> {
         return None;
     }
     let queue = app.annotate.queue.as_ref()?;
+    let at = queue.item().map(Item::place).unwrap_or_default();
     Some(QueuePlace {
         run: queue.run.clone(),
         part: queue.part.name().to_owned(),
-        reply: queue.item().map(|item| item.brief.reply_id.clone()),
+        reply: at.reply,
+        row: at.row,
+        question: at.question,
     })
 }
 

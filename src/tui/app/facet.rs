@@ -3,7 +3,10 @@
 //! A row of a list has one or more cases: a question has one per stored reply, so that "wrong" and
 //! "robustness" must hold of the same reply.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::data::store::Brief;
 use crate::domain::annotation::Annotation;
@@ -144,12 +147,6 @@ pub type Case = Vec<(FacetKind, String)>;
 
 /// The values of a stored reply with what the annotator said of it.
 pub fn case_of(brief: &Brief, annotation: Option<&Annotation>) -> Case {
-    let (adopted, planted) = brief.adopted;
-    let misinformation = match (adopted, planted) {
-        (_, 0) => MISINFORMATION[2],
-        (0, _) => MISINFORMATION[1],
-        _ => MISINFORMATION[0],
-    };
     let said = annotation.filter(|annotation| !annotation.is_blank());
     let progress = match said {
         Some(annotation) if annotation.done => ANNOTATED[0],
@@ -165,11 +162,15 @@ pub fn case_of(brief: &Brief, annotation: Option<&Annotation>) -> Case {
             FacetKind::Outcome,
             Verdict::of_brief(brief).words().1.to_owned(),
         ),
-        (FacetKind::Misinformation, misinformation.to_owned()),
+        (
+            FacetKind::Misinformation,
+            MISINFORMATION[misinformation(brief)].to_owned(),
+        ),
         (FacetKind::Model, one_line(&brief.model_name)),
         (FacetKind::Annotated, progress.to_owned()),
     ];
     if let Some(set) = brief
+        .question
         .set
         .as_deref()
         .map(one_line)
@@ -180,6 +181,59 @@ pub fn case_of(brief: &Brief, annotation: Option<&Annotation>) -> Case {
     let labels = said.into_iter().flat_map(|annotation| &annotation.labels);
     case.extend(labels.map(|label| (FacetKind::Label, label.clone())));
     case
+}
+
+/// The place of what a reply did with planted answers among [`MISINFORMATION`].
+fn misinformation(brief: &Brief) -> usize {
+    match brief.adopted {
+        (_, 0) => 2,
+        (0, _) => 1,
+        _ => 0,
+    }
+}
+
+/// What decides the case of a reply of which nothing was said: model and set by where their names lie, since replies that
+/// are read together share them.
+type Unsaid = (Scenario, Verdict, usize, *const str, Option<*const str>);
+
+/// The cases of many replies, each in memory once: a run of a hundred thousand replies has some dozens.
+#[derive(Debug, Default)]
+pub struct Cases {
+    alike: HashMap<Case, Rc<Case>>,
+    /// Valid as long as the replies live of which cases are taken.
+    unsaid: HashMap<Unsaid, Rc<Case>>,
+}
+
+impl Cases {
+    /// The values of a stored reply with what the annotator said of it, shared.
+    pub fn of(&mut self, brief: &Brief, annotation: Option<&Annotation>) -> Rc<Case> {
+        if annotation.is_some() {
+            return self.share(case_of(brief, annotation));
+        }
+        let key = (
+            brief.condition.scenario,
+            Verdict::of_brief(brief),
+            misinformation(brief),
+            Arc::as_ptr(&brief.model_name),
+            brief.question.set.as_ref().map(Arc::as_ptr),
+        );
+        if let Some(known) = self.unsaid.get(&key) {
+            return known.clone();
+        }
+        let case = self.share(case_of(brief, None));
+        self.unsaid.insert(key, case.clone());
+        case
+    }
+
+    /// A case, shared.
+    pub fn share(&mut self, case: Case) -> Rc<Case> {
+        if let Some(known) = self.alike.get(&case) {
+            return known.clone();
+        }
+        let shared = Rc::new(case.clone());
+        self.alike.insert(case, shared.clone());
+        shared
+    }
 }
 
 /// What came of the reply of a case; `None` where there is no reply.
@@ -247,16 +301,17 @@ impl Facets {
     }
 
     /// Whether a row with these cases passes.
-    pub fn admit(&self, cases: &[Case]) -> bool {
-        cases.iter().any(|case| self.fits(case, None))
+    pub fn admit<C: Borrow<Case>>(&self, cases: &[C]) -> bool {
+        cases.iter().any(|case| self.fits(case.borrow(), None))
     }
 
     /// Those of the cases that pass, in their order.
-    pub fn passing<'a>(
+    pub fn passing<'a, C: Borrow<Case>>(
         &'a self,
-        cases: &'a [Case],
+        cases: &'a [C],
     ) -> impl DoubleEndedIterator<Item = &'a Case> + 'a {
-        cases.iter().filter(move |case| self.fits(case, None))
+        let cases = cases.iter().map(Borrow::<Case>::borrow);
+        cases.filter(move |case| self.fits(case, None))
     }
 
     /// Whether a case has a chosen value of every facet, `except` left aside.
@@ -271,20 +326,26 @@ impl Facets {
     }
 
     /// All values of these rows with their counts; facets with a single value that is not chosen are left out,
-    /// since they narrow nothing. A value that is chosen stays, even where no row has it.
-    pub fn values<'a>(&self, rows: impl Iterator<Item = &'a [Case]>) -> Vec<FacetValue> {
+    /// since they narrow nothing. A value that is chosen stays, even where no row has it. With each row comes how
+    /// many there are of it.
+    pub fn values<'a, C: Borrow<Case> + 'a>(
+        &self,
+        rows: impl Iterator<Item = (&'a [C], usize)>,
+    ) -> Vec<FacetValue> {
         let mut counts: BTreeMap<(FacetKind, String), usize> = BTreeMap::new();
         for (kind, values) in &self.chosen {
             for value in values {
                 counts.insert((*kind, value.clone()), 0);
             }
         }
-        for cases in rows {
+        for (cases, rows) in rows {
             // A row counts once for a value, however many of its cases have it.
             let mut seen: BTreeSet<&(FacetKind, String)> = BTreeSet::new();
-            for case in cases {
+            for case in cases.iter().map(Borrow::<Case>::borrow) {
                 for value in case {
-                    counts.entry(value.clone()).or_insert(0);
+                    if !counts.contains_key(value) {
+                        counts.insert(value.clone(), 0);
+                    }
                     if self.fits(case, Some(value.0)) {
                         seen.insert(value);
                     }
@@ -292,7 +353,7 @@ impl Facets {
             }
             for value in seen {
                 if let Some(count) = counts.get_mut(value) {
-                    *count += 1;
+                    *count += rows;
                 }
             }
         }
@@ -408,7 +469,7 @@ mod tests {
             vec![case(&[(Scenario, "robustness"), (Outcome, "right")])],
             vec![case(&[(Scenario, "sufficiency"), (Outcome, "wrong")])],
         ];
-        let all = || rows.iter().map(Vec::as_slice);
+        let all = || rows.iter().map(|row| (row.as_slice(), 1));
         let mut facets = Facets::default();
         let values = facets.values(all());
         assert_eq!(count(&values, "robustness"), Some(2));
@@ -444,10 +505,10 @@ mod tests {
             vec![case(&[(Model, "m"), (Outcome, "wrong")])],
         ];
         let mut facets = Facets::default();
-        let values = facets.values(rows.iter().map(Vec::as_slice));
+        let values = facets.values(rows.iter().map(|row| (row.as_slice(), 1)));
         assert_eq!(count(&values, "m"), None);
         facets.toggle(Model, "gone");
-        let values = facets.values(rows.iter().map(Vec::as_slice));
+        let values = facets.values(rows.iter().map(|row| (row.as_slice(), 1)));
         assert_eq!(
             (count(&values, "gone"), count(&values, "m")),
             (Some(0), Some(2))

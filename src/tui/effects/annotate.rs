@@ -1,9 +1,10 @@
 //! Reading queues and writing what is said of replies.
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use crate::data::annotations::{Annotations, Shelf, beside};
-use crate::data::store::{Store, Which};
+use crate::data::store::{Brief, Identify, Store, Which};
 use crate::domain::annotation::{Act, Event, Hand, Part};
 use crate::tui::Setup;
 use crate::tui::app::Ticket;
@@ -22,6 +23,8 @@ pub(super) enum QueueTask {
         ticket: Ticket,
         run: String,
         hand: Hand,
+        /// A question whose replies are wanted by their ids.
+        about: Option<String>,
     },
     /// Read one stored reply.
     Reply { ticket: Ticket, id: i64 },
@@ -65,6 +68,7 @@ impl Task for QueueTask {
                 ticket: *ticket,
                 run: String::new(),
                 hand: hand.clone(),
+                about: None,
             },
             QueueTask::Reply { ticket, id } => QueueTask::Reply {
                 ticket: *ticket,
@@ -137,10 +141,15 @@ impl Files {
         let path = setup.store.as_deref();
         Some(match task {
             QueueTask::Runs { annotator } => Message::Runs(self.runs(path, &annotator)),
-            QueueTask::Queue { ticket, run, hand } => Message::Queue {
+            QueueTask::Queue {
+                ticket,
+                run,
+                hand,
+                about,
+            } => Message::Queue {
                 ticket,
                 part: hand.part,
-                result: self.queue(path, &run, &hand).map(Box::new),
+                result: self.queue(path, &run, &hand, about).map(Box::new),
             },
             QueueTask::Reply { ticket, id } => Message::QueueReply {
                 ticket,
@@ -273,8 +282,13 @@ impl Files {
         Ok(runs)
     }
 
-    fn queue(&mut self, path: Option<&Path>, run: &str, hand: &Hand) -> Result<QueueParts, String> {
-        let (briefs, broken) = in_words(self.store(path)?.briefs(Which::Run(run), false))?;
+    fn queue(
+        &mut self,
+        path: Option<&Path>,
+        run: &str,
+        hand: &Hand,
+        about: Option<String>,
+    ) -> Result<QueueParts, String> {
         let Readable {
             annotations,
             read_only,
@@ -288,6 +302,10 @@ impl Files {
             ),
             None => (0, Shelf::default(), None),
         };
+        let books = shelf.books.values();
+        let said = books.flat_map(|book| book.annotations().map(|(reply, _)| reply));
+        let about = shelf.questions.iter().cloned().chain(about).collect();
+        let (briefs, broken) = self.identified(path, Which::Run(run), &about, said)?;
         Ok(QueueParts {
             run: run.to_owned(),
             briefs,
@@ -306,27 +324,53 @@ impl Files {
         run: Option<&str>,
         annotator: String,
     ) -> Result<StoredCases, String> {
-        let which = Which::Dataset(fingerprint, run);
-        let (briefs, _) = in_words(self.store(path)?.briefs(which, false))?;
         let hand = Hand {
             annotator,
             part: Part::Annotator,
         };
-        let mut cases = StoredCases {
-            briefs,
-            ..StoredCases::default()
-        };
-        let Some(annotations) = self.readable(path)?.annotations else {
-            return Ok(cases);
-        };
-        for name in in_words(annotations.runs())? {
-            if run.is_none_or(|run| run == name)
-                && let Some(book) = in_words(annotations.of_run(&name))?.books.remove(&hand)
-            {
-                cases.books.insert(name, book);
+        let (mut books, mut about) = (HashMap::new(), HashSet::new());
+        if let Some(annotations) = self.readable(path)?.annotations {
+            for name in in_words(annotations.runs())? {
+                if run.is_some_and(|run| run != name) {
+                    continue;
+                }
+                let mut shelf = in_words(annotations.of_run(&name))?;
+                about.extend(shelf.questions);
+                if let Some(book) = shelf.books.remove(&hand) {
+                    books.insert(name, book);
+                }
             }
         }
-        Ok(cases)
+        let which = Which::Dataset(fingerprint, run);
+        let briefs = in_words(
+            self.store(path)?
+                .briefs(which, false, Identify::About(&about)),
+        )?;
+        Ok(StoredCases {
+            briefs: briefs.0,
+            books,
+        })
+    }
+
+    /// The replies in brief, with the ids of those to the questions that acts are `about`. An act from a file may name
+    /// another question than its reply's: where a reply of which something is `said` is not among them, all get their ids.
+    fn identified<'a>(
+        &mut self,
+        path: Option<&Path>,
+        which: Which<'_>,
+        about: &HashSet<String>,
+        mut said: impl Iterator<Item = &'a str>,
+    ) -> Result<(Vec<Brief>, usize), String> {
+        let store = self.store(path)?;
+        let read = in_words(store.briefs(which, false, Identify::About(about)))?;
+        let ids = read.0.iter().filter_map(|brief| brief.reply_id.as_deref());
+        let ids: HashSet<&str> = ids.collect();
+        if said.all(|reply| ids.contains(reply)) {
+            return Ok(read);
+        }
+        drop(ids);
+        drop(read);
+        in_words(store.briefs(which, false, Identify::All))
     }
 }
 
@@ -405,6 +449,41 @@ mod tests {
             Ok(Kept::AsGiven)
         );
         assert_eq!(said(&mut other), labels(&["a", "c"]));
+    }
+
+    /// An act from a file may name another question than its reply's.
+    #[test]
+    fn what_was_said_finds_its_reply_whatever_question_it_names() {
+        use crate::data::annotations::reply_id;
+        use crate::data::store::tests::record;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.sqlite");
+        let store = Store::open(&path).unwrap();
+        for question in ["q1", "q2"] {
+            store.insert(&record("night", question)).unwrap();
+        }
+        let second = reply_id(&store.replies_of_run("night").unwrap()[1]);
+        let mut files = Files::default();
+        let known = |files: &mut Files| {
+            let parts = files.queue(Some(&path), "night", &me(), None).unwrap();
+            let briefs = parts.briefs.into_iter();
+            briefs.map(|brief| brief.reply_id).collect::<Vec<_>>()
+        };
+        assert_eq!(known(&mut files), [None, None], "nothing was said");
+        let about = files.queue(Some(&path), "night", &me(), Some("q2".into()));
+        assert_eq!(about.unwrap().briefs[1].reply_id.as_deref(), Some(&*second));
+        let act = |question: &str| {
+            event(Act::Change {
+                reply: second.clone(),
+                question_id: question.to_owned(),
+                change: Change::Labels(labels(&["a"])),
+            })
+        };
+        let base = Base::default();
+        files
+            .write(Some(&path), "night", &me(), act("elsewhere"), &base)
+            .unwrap();
+        assert_eq!(known(&mut files)[1].as_deref(), Some(&*second));
     }
 
     #[test]

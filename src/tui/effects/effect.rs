@@ -131,6 +131,8 @@ pub enum Effect {
         run: String,
         /// Who goes through it.
         hand: Hand,
+        /// A question whose replies are wanted by their ids.
+        about: Option<String>,
     },
     /// Read one stored reply of the queue.
     LoadReply {

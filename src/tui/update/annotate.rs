@@ -2,12 +2,13 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use crate::data::annotations::reply_id;
 use crate::data::session::NoteDraft;
 use crate::data::store::ReplyRecord;
 use crate::domain::annotation::{Act, Change, Event, Part};
 use crate::domain::context::Condition;
 use crate::domain::text::{count, short};
-use crate::tui::app::annotate::{Kept, OpenReply, Sent};
+use crate::tui::app::annotate::{Item, Kept, OpenReply, ReplyPlace, Sent};
 use crate::tui::app::input::{Input, LONGEST};
 use crate::tui::app::{App, Screen, Ticket};
 use crate::tui::command::Command;
@@ -90,24 +91,65 @@ fn is_line(note: &str) -> bool {
     !note.contains('\n') && note.len() <= LONGEST
 }
 
+/// A reply was read. It has its id now, so that keys which came too early do what they say.
 pub(super) fn on_reply(
     app: &mut App,
     ticket: Ticket,
     result: Result<Option<Box<ReplyRecord>>, String>,
-) {
+) -> Vec<Effect> {
     let Some(queue) = &mut app.annotate.queue else {
-        return;
+        return Vec::new();
     };
     if queue.reading != Some(ticket) {
-        return;
+        return Vec::new();
     }
     queue.reading = None;
+    let at = queue.current();
     let opened = match result {
-        Ok(Some(record)) => Ok(OpenReply::of(&record)),
+        Ok(Some(record)) => {
+            if let Some(at) = at {
+                queue.identify(at, reply_id(&record));
+            }
+            Ok(OpenReply::of(&record))
+        }
         Ok(None) => Err("this reply is no longer in the store".to_owned()),
         Err(problem) => Err(problem),
     };
-    queue.open = queue.current().map(|at| (at, opened));
+    queue.open = at.map(|at| (at, opened));
+    let early = std::mem::take(&mut app.annotate.early);
+    if app.screen != Screen::Annotate {
+        return Vec::new();
+    }
+    keep_typed(app);
+    let known = identified(app);
+    let keys = early.into_iter().filter(|_| known);
+    keys.flat_map(|key| super::on_key(app, key)).collect()
+}
+
+/// Whether the chosen reply has an id, so that something can be said of it.
+fn identified(app: &App) -> bool {
+    let queue = app.annotate.queue.as_ref();
+    let item = queue.and_then(|queue| queue.item());
+    item.is_some_and(|item| item.reply_id().is_some())
+}
+
+/// More keys than anyone types while a reply is read.
+const EARLY: usize = 100;
+
+/// Keeps a key for a reply that is being read, and says whether it did: without its id nothing can be said of it. Going
+/// back doesn't wait.
+pub(super) fn waits(app: &mut App, key: KeyEvent, command: Option<Command>) -> bool {
+    if command == Some(Command::Back) {
+        app.annotate.early.clear();
+        return false;
+    }
+    let queue = app.annotate.queue.as_ref();
+    let reading = queue.is_some_and(|queue| queue.reading.is_some());
+    let wait = reading && !identified(app) && app.annotate.early.len() < EARLY;
+    if wait {
+        app.annotate.early.push(key);
+    }
+    wait
 }
 
 /// Whether a key sets a label; then it does nothing else.
@@ -191,30 +233,39 @@ fn not_saved(app: &mut App, sent: Option<Sent>, problem: String) -> Vec<Effect> 
     app.complain(format!("That was NOT saved: {problem}"));
     app.annotate.not_saved = Some(problem);
     let change = sent.and_then(|sent| match sent.event.act {
-        Act::Change { reply, change, .. } => Some((sent.run, sent.part, reply, change)),
+        Act::Change {
+            reply,
+            question_id,
+            change,
+        } => Some(((sent.run, sent.part, reply, question_id), change)),
         Act::Undo | Act::Redo => None,
     });
-    if let Some((run, part, reply, Change::Note(text))) = &change {
+    if let Some(((run, part, reply, _), Change::Note(text))) = &change {
         let place = app.annotate.draft_of(run, *part, reply.clone());
         app.annotate.keep_draft(NoteDraft {
             text: text.clone(),
             ..place
         });
     }
+    let of = change.map(|(of, _)| of);
     let Some(queue) = &app.annotate.queue else {
         return Vec::new();
     };
     let (run, part) = (queue.run.clone(), queue.part);
-    let of_queue = |(of_run, of_part, reply, _): (String, Part, String, Change)| {
-        (of_run == run && of_part == part).then_some(reply)
+    let of_queue = |(of_run, of_part, reply, question): (String, Part, String, String)| {
+        (of_run == run && of_part == part).then_some(ReplyPlace {
+            reply: Some(reply),
+            row: None,
+            question: Some(question),
+        })
     };
-    let here = || queue.item().map(|item| item.brief.reply_id.clone());
+    let here = || queue.item().map(Item::place);
     // Of several that fail, the first says where one goes back to.
     let before = match &app.annotate.opening {
         Some((_, opening, at)) if *opening == run => at.clone(),
         _ => None,
     };
-    let at = before.or_else(|| change.and_then(of_queue)).or_else(here);
+    let at = before.or_else(|| of.and_then(of_queue)).or_else(here);
     queue::begin(app, run, part, at)
 }
 
@@ -224,7 +275,7 @@ fn beside_another(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     };
     let (run, part) = (queue.run.clone(), queue.part);
-    let here = queue.item().map(|item| item.brief.reply_id.clone());
+    let here = queue.item().map(Item::place);
     let effects = queue::begin(app, run, part, here);
     let name = app.annotate.annotator.clone();
     app.say(format!(
@@ -288,10 +339,11 @@ fn done(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     };
     let mut effects = Vec::new();
-    if !queue.book.is_done(&item.brief.reply_id) {
+    if !queue.is_done(item) {
         let blind = hidden && !queue.seen.contains(&at);
         // What one who decides was shown as agreed on is what is decided.
-        if queue.part == Part::Adjudicator && queue.book.get(&item.brief.reply_id).is_none() {
+        let said = item.reply_id().and_then(|reply| queue.book.get(reply));
+        if queue.part == Part::Adjudicator && said.is_none() {
             let labels = queue.said().labels;
             if !labels.is_empty() {
                 effects.extend(change(app, Change::Labels(labels)));
@@ -358,8 +410,8 @@ pub(super) fn undo(app: &mut App, act: Act) -> Vec<Effect> {
     let Some(queue) = &mut app.annotate.queue else {
         return effects;
     };
-    let here = queue.item().map(|item| item.brief.reply_id.clone());
-    let elsewhere = here.as_ref() != Some(&moved.reply);
+    let here = queue.item().and_then(Item::reply_id);
+    let elsewhere = here != Some(moved.reply.as_str());
     let found = !elsewhere || queue.choose(&moved.reply);
     let where_to = match (elsewhere, found) {
         (false, _) => String::new(),
@@ -422,9 +474,9 @@ fn show_instance(app: &mut App) -> Vec<Effect> {
     let found = app.annotate.queue.as_ref().and_then(|queue| {
         let brief = &queue.item()?.brief;
         Some((
-            brief.dataset_fingerprint.clone(),
-            brief.question_id.clone(),
-            brief.condition,
+            brief.question.dataset_fingerprint.clone(),
+            brief.question.id.clone(),
+            *brief.condition,
         ))
     });
     let Some((fingerprint, question_id, condition)) = found else {
@@ -436,7 +488,7 @@ fn show_instance(app: &mut App) -> Vec<Effect> {
     }
     let position = app
         .data()
-        .filter(|dataset| dataset.fingerprint == fingerprint)
+        .filter(|dataset| dataset.fingerprint == *fingerprint)
         .and_then(|dataset| dataset.position(&question_id));
     let Some(index) = position else {
         app.complain("This reply is about another dataset than the one that is open; `medrgb FOLDER` opens its folder");

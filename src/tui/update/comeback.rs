@@ -3,6 +3,7 @@
 use crate::data::session::{OpenQuestion, QueuePlace, Session};
 use crate::domain::annotation::Part;
 use crate::domain::text::short;
+use crate::tui::app::annotate::ReplyPlace;
 use crate::tui::app::comeback::{diff_named, others, own, panel_named, place, screen_named};
 use crate::tui::app::compare::Contender;
 use crate::tui::app::facet::Facets;
@@ -216,11 +217,17 @@ fn labelling(app: &mut App, wanted: Screen, last: &QueuePlace, before: &Session)
     });
     let part = Part::named(&place.part).unwrap_or_default();
     app.annotate.from = Screen::Queue;
-    app.screen = match &place.reply {
+    let at = ReplyPlace {
+        reply: place.reply,
+        row: place.row,
+        question: place.question,
+    };
+    let at = (at != ReplyPlace::default()).then_some(at);
+    app.screen = match &at {
         Some(_) => wanted,
         None => Screen::Queue,
     };
-    queue::begin(app, place.run, part, place.reply)
+    queue::begin(app, place.run, part, at)
 }
 
 /// Opens the review where this reviewer was; for somebody new at its beginning, and not in the decisions between others.

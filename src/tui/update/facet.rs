@@ -1,5 +1,7 @@
 //! Keys of the facets, over the list of questions or the queue.
 
+use std::slice::from_ref;
+
 use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::domain::annotation::Hand;
@@ -46,18 +48,19 @@ pub(super) fn recount(app: &mut App) {
 fn values(app: &App) -> Vec<FacetValue> {
     match (app.screen, &app.annotate.queue) {
         (Screen::Queue, Some(queue)) => {
-            let rows = queue.items.iter().map(|item| item.cases.as_slice());
+            let kinds = queue.kinds();
+            let rows = kinds.iter().map(|(case, rows)| (from_ref(case), *rows));
             let mut values = queue.narrowing().values(rows);
             values.retain(|one| !(queue.hides_outcomes() && one.kind.tells_outcomes()));
             values
         }
         (Screen::Queue, None) => Vec::new(),
         (Screen::Review, _) => app.review.queue.as_ref().map_or_else(Vec::new, |queue| {
-            let rows = queue.items.iter().map(|item| item.cases.as_slice());
+            let rows = queue.items.iter().map(|item| (item.cases.as_slice(), 1));
             queue.facets.values(rows)
         }),
         _ => {
-            let rows = app.browse.cases.iter().map(Vec::as_slice);
+            let rows = app.browse.cases.iter().map(|cases| (cases.as_slice(), 1));
             app.browse.facets.values(rows)
         }
     }

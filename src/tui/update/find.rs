@@ -3,6 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::domain::annotation::Part;
+use crate::tui::app::annotate::ReplyPlace;
 use crate::tui::app::find::FindIndex;
 use crate::tui::app::{App, Screen, Ticket};
 use crate::tui::command::Command;
@@ -177,7 +178,12 @@ fn open_hit(app: &mut App) -> Vec<Effect> {
         }
         app.screen = Screen::Annotate;
         app.annotate.queue = None;
-        return queue::begin(app, run, Part::Annotator, Some(reply));
+        let at = ReplyPlace {
+            reply: Some(reply),
+            row: None,
+            question: Some(hit.question_id),
+        };
+        return queue::begin(app, run, Part::Annotator, Some(at));
     }
     let position = app
         .data()

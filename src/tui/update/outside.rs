@@ -35,11 +35,11 @@ pub(super) fn on_back(
 
 /// Opens the note on the reply at hand in the user's editor.
 pub(super) fn edit_note(app: &mut App) -> Vec<Effect> {
-    let Some((queue, item)) = app
+    let Some((queue, reply)) = app
         .annotate
         .queue
         .as_ref()
-        .and_then(|queue| Some((queue, queue.item()?)))
+        .and_then(|queue| Some((queue, queue.item()?.reply_id()?)))
     else {
         return Vec::new();
     };
@@ -50,7 +50,7 @@ pub(super) fn edit_note(app: &mut App) -> Vec<Effect> {
         purpose: Purpose::Note {
             run: queue.run.clone(),
             part: queue.part,
-            reply: item.brief.reply_id.clone(),
+            reply: reply.to_owned(),
         },
     }))]
 }
@@ -61,7 +61,7 @@ fn keep_note(app: &mut App, run: &str, part: Part, reply: &str, note: &str) -> V
     let same = queue.filter(|queue| queue.run == run && queue.part == part);
     let item = same.and_then(|queue| {
         let mut items = queue.items.iter();
-        items.find(|item| item.brief.reply_id == reply)
+        items.find(|item| item.reply_id() == Some(reply))
     });
     let place = app.annotate.draft_of(run, part, reply.to_owned());
     let Some(item) = item else {
@@ -74,7 +74,7 @@ fn keep_note(app: &mut App, run: &str, part: Part, reply: &str, note: &str) -> V
     };
     let act = Act::Change {
         reply: reply.to_owned(),
-        question_id: item.brief.question_id.clone(),
+        question_id: item.brief.question.id.to_string(),
         change: Change::Note(note.to_owned()),
     };
     app.annotate.keep_draft(place);

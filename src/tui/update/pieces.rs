@@ -340,7 +340,7 @@ fn of_queue(app: &App) -> Vec<Piece> {
     };
     let mut pieces = Vec::new();
     if let Some(item) = queue.item() {
-        pieces.push(Piece::new('q', "the question", &item.brief.question));
+        pieces.push(Piece::new('q', "the question", &item.brief.question.text));
         let note = queue.said().note;
         if !note.is_empty() {
             pieces.push(Piece::new('n', "your note", &note));
@@ -378,10 +378,10 @@ fn of_reply(app: &App) -> Vec<Piece> {
         pieces.push(Piece::new('n', "your note", &note));
     }
     if let (Some(item), Some(dataset), false) = (queue.item(), app.data(), hidden)
-        && dataset.fingerprint == item.brief.dataset_fingerprint
+        && dataset.fingerprint == *item.brief.question.dataset_fingerprint
     {
         let brief = &item.brief;
-        let text = command("compose", dataset, &brief.question_id, &brief.condition);
+        let text = command("compose", dataset, &brief.question.id, &brief.condition);
         pieces.push(Piece::new(
             'c',
             "the command that shows this context",

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::domain::annotation::{Act, Part};
-use crate::tui::app::annotate::{Queue, QueueParts, RunList, RunRow, RunUse};
+use crate::tui::app::annotate::{Queue, QueueParts, ReplyPlace, RunList, RunRow, RunUse};
 use crate::tui::app::{App, Overlay, Screen, Ticket};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
@@ -49,16 +49,28 @@ fn this_reply(app: &mut App) -> Vec<Effect> {
     {
         return annotate::open(app);
     }
-    begin(app, run, Part::Annotator, Some(reply_id))
+    let question = app.instance.as_ref().map(|state| state.question.id.clone());
+    let at = ReplyPlace {
+        reply: Some(reply_id),
+        row: None,
+        question,
+    };
+    begin(app, run, Part::Annotator, Some(at))
 }
 
 /// Reads a queue anew, to stand at a reply.
-pub(super) fn begin(app: &mut App, run: String, part: Part, at: Option<String>) -> Vec<Effect> {
+pub(super) fn begin(app: &mut App, run: String, part: Part, at: Option<ReplyPlace>) -> Vec<Effect> {
     let ticket = app.ticket();
     let hand = app.annotate.hand(part);
+    let about = at.as_ref().and_then(|at| at.question.clone());
     app.annotate.opening = Some((ticket, run.clone(), at));
     app.annotate.problem = None;
-    vec![Effect::OpenQueue { ticket, run, hand }]
+    vec![Effect::OpenQueue {
+        ticket,
+        run,
+        hand,
+        about,
+    }]
 }
 
 pub(super) fn on_queue(
@@ -91,7 +103,7 @@ pub(super) fn on_queue(
         return Vec::new();
     }
     if let Some(old) = old.filter(|old| old.run == queue.run && old.part == queue.part) {
-        queue.seen = old.seen;
+        queue.follow(old);
     }
     // What was done while the queue was read is on its way to the disk.
     for sent in &app.annotate.sent {
@@ -100,11 +112,11 @@ pub(super) fn on_queue(
         }
     }
     let wanted = at.filter(|at| {
-        if !queue.choose(at) {
+        if !queue.stand_at(at) {
             // The reply that was asked for stands before what the queue was narrowed to.
             queue.facets.clear();
             queue.narrow();
-            return queue.choose(at);
+            return queue.stand_at(at);
         }
         true
     });
@@ -120,6 +132,7 @@ pub(super) fn on_queue(
         }
         return annotate::open(app);
     }
+    app.annotate.early.clear();
     app.screen = Screen::Queue;
     settle(app);
     Vec::new()
@@ -146,6 +159,11 @@ pub(super) fn adjudicate(app: &mut App) -> Vec<Effect> {
 }
 
 pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
+    // The queue that is still there is not the one on screen.
+    if app.annotate.opening.is_some() && !matches!(command, Command::Back | Command::ChooseRun) {
+        app.say("the replies are still being read");
+        return Vec::new();
+    }
     let visible = view::queue::visible_rows(app);
     if let (Some(by), Some(queue)) = (distance(command, visible), &mut app.annotate.queue) {
         let length = queue.shown.len();
@@ -243,6 +261,10 @@ pub(super) fn on_runs_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
         KeyCode::Home => *selected = 0,
         KeyCode::End => *selected = last,
         KeyCode::Enter => {
+            // What shall be chosen is not there yet: the window stays.
+            if app.annotate.runs == RunList::Loading {
+                return Vec::new();
+            }
             let (row, purpose) = (*selected, *purpose);
             let name = row
                 .checked_sub(offset)

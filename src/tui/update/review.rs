@@ -168,6 +168,11 @@ fn no_dispute(queue: &ReviewQueue) -> String {
 }
 
 pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
+    // The queue that is still there is not the one on screen.
+    if app.review.opening.is_some() && command != Command::Back {
+        app.say("the items are still being read");
+        return Vec::new();
+    }
     let visible = view::review::visible_rows(app);
     if let (Some(by), Some(queue)) = (distance(command, visible), &mut app.review.queue) {
         let length = queue.shown.len();

@@ -99,6 +99,9 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
 fn move_in_runs(app: &mut App, command: Command) {
     let visible = view::sweep::visible_runs(app);
     if let Some(by) = distance(command, visible) {
+        if app.sweep.runs.is_loading() {
+            app.say("the runs are still being read");
+        }
         let rows = app.sweep.rows();
         let sweep = &mut app.sweep;
         choose(&mut sweep.selected, &mut sweep.top, by, rows, visible);

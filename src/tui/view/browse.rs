@@ -390,7 +390,8 @@ fn preview(app: &App, area: Rect, buffer: &mut Buffer) {
     let index = app.browse.current().unwrap_or_default();
     if !app.browse.facets.is_empty() {
         let cases = app.browse.cases.get(index).map_or(&[][..], Vec::as_slice);
-        let all = cases.iter().filter_map(verdict_of).count();
+        let all = cases.iter().filter_map(|case| verdict_of(case));
+        let all = all.count();
         let fit = app.browse.facets.passing(cases);
         let fit = fit.filter_map(verdict_of).count();
         let text = format!(

@@ -114,7 +114,16 @@ fn runs(app: &App, area: Rect, buffer: &mut Buffer, selected: usize, purpose: Ru
                 ],
             );
         }
-        RunList::Loading => return say(app, inner, buffer, &[("Reading the runs …", Tone::Text)]),
+        RunList::Loading => {
+            let lines = [
+                ("Reading the runs …", Tone::Text),
+                (
+                    "They can be chosen once they are read; esc closes.",
+                    Tone::Faint,
+                ),
+            ];
+            return say(app, inner, buffer, &lines);
+        }
     };
     let mut rows = Vec::new();
     if purpose == RunUse::Outcomes {

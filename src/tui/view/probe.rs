@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use unicode_width::UnicodeWidthStr;
 
-use crate::domain::probe::Effect;
+use crate::domain::probe::{Effect, ORDERS};
 use crate::domain::text::count;
 use crate::tui::app::App;
 use crate::tui::app::probe::{Part, Probed, Tried};
@@ -26,7 +26,7 @@ use crate::tui::widgets::text::Rich;
 const CHANGE: usize = 34;
 
 /// Columns of the longest effect.
-const EFFECT: usize = 27;
+const EFFECT: usize = 25;
 
 /// Columns of an answer in the table.
 const SAID: usize = 26;
@@ -214,6 +214,10 @@ fn findings(app: &App, width: u16) -> Flow {
         Some((title, Ok(found))) => {
             flow.say(&app.wraps, title, Tone::Faint);
             flow.say(&app.wraps, &found.verdict.sentence, Tone::Strong);
+            let mut names = found.tried.iter().filter_map(|one| one.change.as_deref());
+            if names.any(|name| name.starts_with("order ")) {
+                flow.say(&app.wraps, ORDERS, Tone::Faint);
+            }
             flow.gap();
             table(app, found, &mut flow);
         }

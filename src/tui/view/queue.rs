@@ -237,7 +237,8 @@ fn line_of(app: &App, queue: &Queue, at: usize, columns: &Columns) -> Line<'stat
     let Some(item) = queue.items.get(at) else {
         return Line::default();
     };
-    let said = queue.book.get(&item.brief.reply_id);
+    let reply = item.reply_id().unwrap_or_default();
+    let said = queue.book.get(reply);
     let (mark, tone) = match said {
         Some(said) if said.done => ("✓ ", Tone::Good),
         Some(said) if !said.is_blank() => ("~ ", Tone::Warning),
@@ -259,15 +260,15 @@ fn line_of(app: &App, queue: &Queue, at: usize, columns: &Columns) -> Line<'stat
         ..23 => draw,
         _ => format!("{} {draw}", condition.scenario.name()),
     };
-    let labels = labels_of(app, queue, &item.brief.reply_id);
+    let labels = labels_of(app, queue, reply);
     Line::from(vec![
         span(theme, mark, tone),
         span(theme, fit(&outcome, columns.outcome), outcome_tone),
         span(theme, fit(&planted, columns.planted), planted_tone),
         span(theme, fit(&scenario, columns.condition), Tone::Faint),
-        span(theme, fit(&item.id, columns.id), Tone::Faint),
+        span(theme, fit(&item.asked.id, columns.id), Tone::Faint),
         Span::raw("  "),
-        span(theme, fit(&item.question, columns.question), Tone::Text),
+        span(theme, fit(&item.asked.text, columns.question), Tone::Text),
         Span::raw("  "),
         span(
             theme,
