@@ -265,7 +265,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::tests::read;
+    use crate::data::import::entry::tests::read;
     use crate::data::import::mapping::Mapping;
 
     #[test]

@@ -166,8 +166,8 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::tests::read;
     use super::*;
+    use crate::data::import::entry::tests::read;
 
     #[test]
     fn answers_may_be_letters_texts_or_positions() {

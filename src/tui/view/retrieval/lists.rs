@@ -147,7 +147,10 @@ fn figures(measures: &MeasuresAt) -> [String; 5] {
 }
 
 /// A text on the lower border.
-fn lower(app: &App, area: Rect, text: String, tone: Tone, buffer: &mut Buffer) {
+pub(super) fn lower(app: &App, area: Rect, text: String, tone: Tone, buffer: &mut Buffer) {
+    if area.width < 6 || area.height < 2 {
+        return;
+    }
     let line = Line::from(span(&app.theme, text, tone));
     put(buffer, area.x + 2, area.bottom() - 1, &line, area.width - 4);
 }

@@ -8,6 +8,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use ratatui::widgets::canvas::{Canvas, Line as Stroke};
 
+use super::lists::lower;
 use crate::retrieval::Method;
 use crate::retrieval::map::{Map, Point};
 use crate::tui::app::App;
@@ -69,8 +70,8 @@ pub(super) fn plot(app: &App, area: Rect, buffer: &mut Buffer) {
             Tone::Faint,
         ),
     ];
-    let right = vec![span(theme, legend(app), Tone::Faint)];
-    frame(app, area, buffer, false, title, right);
+    frame(app, area, buffer, false, title, Vec::new());
+    lower(app, area, format!(" {} ", legend(app)), Tone::Faint, buffer);
     let inner = inside(area);
     if inner.width < 4 || inner.height < 2 {
         return;
@@ -325,11 +326,9 @@ fn in_words(app: &App, area: Rect, buffer: &mut Buffer) {
     let mut flow = Flow::new(inside(area).width);
     let mut scroll = 0;
     if let Some(map) = &app.retrieval.map {
-        let text = format!(
-            "{}. Numbers: rank in the focused list. Letters: only found by d dense, b BM25, h hybrid.",
-            legend(app)
-        );
-        flow.say(&app.wraps, &text, Tone::Faint);
+        let text =
+            "Numbers: rank in the focused list. Letters: only found by d dense, b BM25, h hybrid.";
+        flow.say(&app.wraps, text, Tone::Faint);
         let text = format!(
             "Near is alike: this plane shows {:.0} % of the variance of these {} vectors. Scores are of the whole vectors.",
             map.shown * 100.0,

@@ -239,7 +239,7 @@ fn timing(app: &App, width: usize) -> Vec<Span<'static>> {
     let recall = app.retrieval.recall.map(|recall| {
         let share = format!("{:.0} %", recall * 100.0);
         [
-            format!("HNSW found {share} of what a scan of all vectors finds"),
+            format!("HNSW found {share} of the exact top hits"),
             format!("HNSW found {share} of exact hits"),
             format!("HNSW recall {share}"),
         ]
