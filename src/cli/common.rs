@@ -128,10 +128,10 @@ pub fn say_json(value: &impl Serialize) -> Result<(), Failure> {
     write_out(&format!("{}\n", escape_controls(text)))
 }
 
-/// JSON in which the control characters that it allows raw are escapes too: they can stand in texts only, so that it says
-/// the same, and some terminals take U+009B for the start of a sequence.
-fn escape_controls(json: String) -> String {
-    let raw = |c: char| matches!(c, '\u{7f}'..='\u{9f}');
+/// JSON in which the control characters that it allows raw are escapes too, and those that turn the direction of writing:
+/// they can stand in texts only, so that it says the same, and some terminals take U+009B for the start of a sequence.
+pub(super) fn escape_controls(json: String) -> String {
+    let raw = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     match json.contains(raw) {
         false => json,
         true => json

@@ -18,9 +18,10 @@ use crate::domain::text::{count, one_line};
 use crate::model::registry;
 use crate::retrieval::exact::Vectors;
 use crate::retrieval::index::IndexFolder;
-use crate::retrieval::remote::push::{Pushed, push};
+use crate::retrieval::remote::push::{self, Push, Pushed};
 use crate::retrieval::remote::record::{IndexKind, Precision, Record};
 use crate::retrieval::remote::shape::{Facts, Row};
+use crate::retrieval::remote::standing::SourceId;
 use crate::retrieval::remote::{Address, Collection, Remote, TOKEN_VARIABLE, Token, missing};
 use crate::retrieval::{
     DAMAGED, EncoderFolders, EncoderSummary, NO_ENCODER, RetrievalError, Retriever, Search,
@@ -29,7 +30,7 @@ use crate::retrieval::{
 /// Arguments of `medrgb index push`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The token of a server that wants one is read from the environment variable MILVUS_TOKEN (an API key, or USER:PASSWORD).\nWriting a document that is there replaces it, so a push that was stopped is simply run again; it then writes all of them.\n\nExample:\n  medrgb index push --dataset my-set --to milvus://localhost:19530/my_set"
+    after_help = "The token of a server that wants one is read from the environment variable MILVUS_TOKEN (an API key, or USER:PASSWORD).\nA push that was stopped or killed goes on where it was: how far it is stands in the collection, so that it may go on from another machine too. Run again after it is done, it writes all documents anew, and replaces those that are there.\n\nExample:\n  medrgb index push --dataset my-set --to milvus://localhost:19530/my_set"
 )]
 pub struct PushArgs {
     /// Where to: milvus://HOST:PORT/[DATABASE/]COLLECTION, or milvus+tls://…; made where it is not there.
@@ -200,6 +201,12 @@ pub fn run_push(args: &PushArgs, environment: &Environment) -> Result<(), Failur
     let pushed = write(&collection, &record, &source)?;
     load(&collection, args.replicas)?;
     let documents = collection.count().map_err(Failure::failed)?;
+    if documents < pushed.already + pushed.written {
+        note(&format!(
+            "{} holds fewer documents than were written to it: it has lost some, or somebody removed them meanwhile; run the same command again, which writes all of them",
+            collection.place()
+        ));
+    }
     for reason in &pushed.reasons {
         note(&format!("not written: {reason}"));
     }
@@ -261,6 +268,25 @@ impl Source {
         }
     }
 
+    /// Documents and encoder, by which a push that was stopped is known again.
+    fn id(&self) -> Result<SourceId, Failure> {
+        match self {
+            Source::Dataset(retriever) => {
+                let encoder = self.encoder()?;
+                let documents = retriever.documents().iter();
+                let texts = documents.flat_map(|document| {
+                    [&document.id, &document.title, &document.content].map(String::as_bytes)
+                });
+                let first = [encoder.weights_sha256.as_bytes()];
+                Ok(SourceId::of(first.into_iter().chain(texts)))
+            }
+            Source::Folder(folder, _) => {
+                let manifest = serde_json::to_vec(folder.manifest()).map_err(Failure::failed)?;
+                Ok(SourceId::of([manifest.as_slice()]))
+            }
+        }
+    }
+
     fn len(&self) -> usize {
         match self {
             Source::Dataset(retriever) => retriever.documents().len(),
@@ -268,7 +294,16 @@ impl Source {
         }
     }
 
-    fn row(&self, position: usize) -> Option<Row> {
+    fn row(&self, position: usize) -> Result<Row, RetrievalError> {
+        self.row_at(position).ok_or_else(|| {
+            RetrievalError(format!(
+                "document {} or its vector can't be read; {DAMAGED}",
+                position + 1
+            ))
+        })
+    }
+
+    fn row_at(&self, position: usize) -> Option<Row> {
         match self {
             Source::Dataset(retriever) => {
                 let document = retriever.documents().get(position)?;
@@ -361,18 +396,22 @@ fn refuse_on_lite(args: &PushArgs, collection: &Collection) -> Result<(), Failur
 
 fn write(collection: &Collection, record: &Record, source: &Source) -> Result<Pushed, Failure> {
     let line = Line::heeding(stop_on_signal());
-    let mut rows = (0..source.len()).map(|position| {
-        source.row(position).ok_or_else(|| {
-            RetrievalError(format!(
-                "document {} or its vector can't be read; {DAMAGED}",
-                position + 1
-            ))
-        })
-    });
-    push(collection, record, &mut rows, &mut |done| {
-        line.at("writing", done, source.len())
-    })
-    .map_err(Failure::failed)
+    let total = source.len();
+    let rows = push::Source {
+        id: source.id()?,
+        count: total,
+        row: &|position| source.row(position),
+    };
+    let push = Push::begin(collection, record, &rows).map_err(Failure::failed)?;
+    if push.already() > 0 {
+        note(&format!(
+            "{} of {} already there, from a push that was stopped; writing the rest",
+            push.already(),
+            count(total, "document")
+        ));
+    }
+    push.run(&mut |done| line.at("writing", done, total))
+        .map_err(Failure::failed)
 }
 
 /// Waits without a limit: a large collection takes long, and the line shows that it is being waited for.
@@ -390,6 +429,9 @@ fn summary(pushed: &Pushed, documents: usize, address: &Address) -> String {
         "{} written to {address}, which holds {documents} now",
         count(pushed.written, "document")
     );
+    if pushed.already > 0 {
+        text.push_str(&format!("; {} were there already", pushed.already));
+    }
     if pushed.refused > 0 {
         text.push_str(&format!("; {} refused", pushed.refused));
     }

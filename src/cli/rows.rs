@@ -1,14 +1,15 @@
 //! Rows that people made, as files: where they go and in which form, and how they are read back.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use crate::cli::Failure;
-use crate::cli::common::{note, say, say_json, write_out};
+use crate::cli::common::{escape_controls, note, say, say_json, write_out};
 use crate::data::export::Format;
 use crate::data::output;
+use crate::domain::text::clean;
 use crate::source::{self, Line, Lines};
 
 /// The forms that rows are written in.
@@ -85,7 +86,7 @@ impl RowsOut {
         facts: Value,
     ) -> Result<(), Failure> {
         let Some(out) = &self.out else {
-            return write_out(&String::from_utf8_lossy(text));
+            return write_out(&shown(format, text));
         };
         output::write(out, |file| {
             file.write_all(text).map_err(|error| output::reason(&error))
@@ -107,6 +108,17 @@ impl RowsOut {
             }
             (false, false) => say(&said),
         }
+    }
+}
+
+/// Rows for standard output. They hold what people and models wrote, which may not drive a terminal: JSON says it by
+/// escapes, a table that somebody only looks at goes without it.
+fn shown(format: Format, text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    match format {
+        Format::Csv if std::io::stdout().is_terminal() => clean(&text),
+        Format::Csv => text.into_owned(),
+        _ => escape_controls(text.into_owned()),
     }
 }
 

@@ -249,7 +249,13 @@ fn answer(
     if !args.json {
         // One index need not be said with every hit.
         let several = args.index.len() > 1;
-        return print_text(&found, |hit| searched.origin(hit).filter(|_| several));
+        print_text(&found, |hit| searched.origin(hit).filter(|_| several))?;
+        note(&times(
+            method,
+            found.timing_ms,
+            rerank.map(|rerank| rerank.ms),
+        ));
+        return Ok(());
     }
     let info = searched.info();
     say_json(&Output {
@@ -382,6 +388,24 @@ fn reorder(
     Ok((reranked.found, Some(output)))
 }
 
+/// How long the parts of a search took, in milliseconds; parts that it did not have are left out.
+fn times(method: Method, timing: SearchTiming, rerank: Option<f64>) -> String {
+    let parts = [
+        (
+            "tokenise",
+            (method != Method::Bm25).then_some(timing.tokenize),
+        ),
+        ("encode", (method != Method::Bm25).then_some(timing.encode)),
+        ("search", Some(timing.search)),
+        ("rerank", rerank),
+    ];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter_map(|(name, ms)| Some(format!("{name} {:.2} ms", ms?)))
+        .collect();
+    parts.join(", ")
+}
+
 fn print_text(found: &Found, origin: impl Fn(&Hit) -> Option<String>) -> Result<(), Failure> {
     if found.hits.is_empty() {
         note("no document was found");
@@ -401,4 +425,23 @@ fn line_of(hit: &Hit, origin: Option<&str>) -> String {
     format!("{:>3}  {:>8.4}  {id}{origin}  {title}", hit.rank, hit.score)
         .trim_end()
         .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_those_of_the_parts_that_a_search_had() {
+        let timing = SearchTiming {
+            tokenize: 0.1,
+            encode: 8.0,
+            search: 0.254,
+        };
+        assert_eq!(times(Method::Bm25, timing, None), "search 0.25 ms");
+        assert_eq!(
+            times(Method::Dense, timing, Some(90.0)),
+            "tokenise 0.10 ms, encode 8.00 ms, search 0.25 ms, rerank 90.00 ms"
+        );
+    }
 }

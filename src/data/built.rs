@@ -6,13 +6,14 @@
 //! | `topics.json` | search topics by question |
 //! | `report.json` | what was dropped or failed in each stage, and why |
 //! | `manifest.json` | models, prompts, indexes, settings, hashes of the files |
+//! | `set-aside.jsonl` | records that went, since what they rest on has changed |
 //! | `ledger.jsonl`, `pages/` | what was asked and answered; fetched web pages |
 //!
 //! Every stage writes its files as a whole, in the order of the questions.
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -32,6 +33,8 @@ use crate::domain::question::Question;
 pub const TOPICS: &str = "topics.json";
 /// What was dropped or failed.
 pub const REPORT: &str = "report.json";
+/// Records that went, since what they rest on has changed: one JSON object a line.
+pub const ASIDE: &str = "set-aside.jsonl";
 /// Fetched web pages.
 pub const PAGES: &str = "pages";
 
@@ -260,6 +263,34 @@ impl BuiltFolder {
         })
     }
 
+    /// Adds lines to the file of what went, durably.
+    ///
+    /// # Errors
+    /// Where the file can't be written.
+    pub fn set_aside(&self, records: &[Value]) -> Result<(), BuiltError> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let path = self.file(ASIDE);
+        let failed = |why: std::io::Error| error(&path, "written", output::reason(&why));
+        let mut file = fs::OpenOptions::new()
+            .create(true)
+            .read(true)
+            .append(true)
+            .open(&path)
+            .map_err(failed)?;
+        let mut lines = String::new();
+        if !ends_whole(&mut file).map_err(failed)? {
+            lines.push('\n');
+        }
+        for record in records {
+            lines += &record.to_string();
+            lines.push('\n');
+        }
+        let written = file.write_all(lines.as_bytes());
+        written.and_then(|()| file.sync_data()).map_err(failed)
+    }
+
     fn write(
         &self,
         name: &str,
@@ -288,6 +319,17 @@ impl BuiltFolder {
         }
         Ok(hashes)
     }
+}
+
+/// Whether a file is empty or ends with a whole line: a kill may have cut the last one.
+fn ends_whole(file: &mut fs::File) -> std::io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(true);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
 }
 
 #[cfg(test)]
@@ -343,6 +385,22 @@ mod tests {
         folder.clear_unfinished();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         assert_eq!(folder.hashes().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_goes_is_set_aside_line_by_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = BuiltFolder::open(dir.path()).unwrap();
+        folder.set_aside(&[]).unwrap();
+        assert!(!dir.path().join(ASIDE).exists());
+        folder.set_aside(&[json!({"a": 1})]).unwrap();
+        let cut = fs::read_to_string(dir.path().join(ASIDE)).unwrap() + "{\"b\":";
+        fs::write(dir.path().join(ASIDE), cut).unwrap();
+        folder
+            .set_aside(&[json!({"c": 3}), json!({"d": 4})])
+            .unwrap();
+        let text = fs::read_to_string(dir.path().join(ASIDE)).unwrap();
+        assert_eq!(text, "{\"a\":1}\n{\"b\":\n{\"c\":3}\n{\"d\":4}\n");
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub enum EntryKind {
     WebSearch,
     /// Earlier answers of a stage for a question count no longer.
     Restart,
+    /// A question as it is from here on; the request holds it, the hash is that of its content.
+    Question,
 }
 
 /// A line of the ledger.
@@ -96,6 +98,8 @@ pub struct Ledger {
     file: Option<File>,
     path: PathBuf,
     answers: HashMap<String, Kept>,
+    /// Question ids and the hashes of their contents.
+    questions: HashMap<String, String>,
     pace: BTreeMap<String, Pace>,
 }
 
@@ -132,7 +136,7 @@ impl Ledger {
         file.set_len(whole).map_err(failed)?;
         ledger.file = Some(file);
         if whole == 0 {
-            ledger.write(&json!({"ledger": KIND, "schema": SCHEMA}))?;
+            ledger.write(&[json!({"ledger": KIND, "schema": SCHEMA})])?;
         }
         Ok(ledger)
     }
@@ -160,6 +164,7 @@ impl Ledger {
             file: None,
             path,
             answers: HashMap::new(),
+            questions: HashMap::new(),
             pace: BTreeMap::new(),
         }
     }
@@ -205,11 +210,12 @@ impl Ledger {
     }
 
     fn remember(&mut self, entry: Entry) {
-        if entry.kind == EntryKind::Restart {
-            self.answers.retain(|_, kept| {
-                kept.stage != entry.stage || kept.question_id != entry.question_id
-            });
+        if entry.kind == EntryKind::Question {
+            self.questions.insert(entry.question_id, entry.hash);
             return;
+        }
+        if entry.kind == EntryKind::Restart {
+            return self.forget(&entry.stage, &entry.question_id);
         }
         if entry.answer.is_null() {
             return;
@@ -227,9 +233,20 @@ impl Ledger {
         self.answers.insert(entry.hash, kept);
     }
 
+    /// Lets the answers of a stage for a question count no longer, in memory alone: for plans.
+    pub fn forget(&mut self, stage: &str, question_id: &str) {
+        self.answers
+            .retain(|_, kept| kept.stage != stage || kept.question_id != question_id);
+    }
+
     /// What came back for the request with this hash, if something did.
     pub fn answer(&self, hash: &str) -> Option<&Value> {
         self.answers.get(hash).map(|kept| &kept.answer)
+    }
+
+    /// The hash of a question's content, as it was worked on last.
+    pub fn question(&self, id: &str) -> Option<&str> {
+        self.questions.get(id).map(String::as_str)
     }
 
     /// How long calls of a model have taken so far.
@@ -242,19 +259,33 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`] where the file can't be written; then the entry does not count.
     pub fn append(&mut self, entry: Entry) -> Result<(), LedgerError> {
-        self.write(&entry)?;
-        self.remember(entry);
+        self.append_all(vec![entry])
+    }
+
+    /// Adds entries durably, all or none.
+    ///
+    /// # Errors
+    /// As [`Ledger::append`].
+    pub fn append_all(&mut self, entries: Vec<Entry>) -> Result<(), LedgerError> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        self.write(&entries)?;
+        entries.into_iter().for_each(|entry| self.remember(entry));
         Ok(())
     }
 
-    fn write(&mut self, line: &impl Serialize) -> Result<(), LedgerError> {
+    fn write<T: Serialize>(&mut self, lines: &[T]) -> Result<(), LedgerError> {
         let failed =
             |why: String| LedgerError(format!("{} can't be written: {why}", self.path.display()));
         let Some(file) = self.file.as_mut() else {
             return Err(failed("it was opened for reading only".to_owned()));
         };
-        let mut bytes = serde_json::to_vec(line).map_err(|error| failed(error.to_string()))?;
-        bytes.push(b'\n');
+        let mut bytes = Vec::new();
+        for line in lines {
+            serde_json::to_writer(&mut bytes, line).map_err(|error| failed(error.to_string()))?;
+            bytes.push(b'\n');
+        }
         let end = file.metadata().map(|meta| meta.len());
         let written = file.write_all(&bytes).and_then(|()| file.sync_data());
         written.map_err(|error| {
@@ -351,6 +382,30 @@ mod tests {
         assert!(ledger.answer("a").is_none());
         drop(ledger);
         assert!(Ledger::open(dir.path()).unwrap().answer("a").is_none());
+    }
+
+    #[test]
+    fn a_question_is_known_by_what_it_was_last() {
+        let dir = tempfile::tempdir().unwrap();
+        let question = |id: &str, hash: &str| Entry {
+            kind: EntryKind::Question,
+            answer: Value::Null,
+            ..entry("questions", id, hash)
+        };
+        let mut ledger = Ledger::open(dir.path()).unwrap();
+        let all = vec![
+            question("q1", "a"),
+            question("q2", "b"),
+            question("q1", "c"),
+        ];
+        ledger.append_all(all).unwrap();
+        ledger.append(restart("questions", "q1")).unwrap();
+        drop(ledger);
+        let ledger = Ledger::look(dir.path()).unwrap();
+        assert_eq!(ledger.question("q1"), Some("c"));
+        assert_eq!(ledger.question("q2"), Some("b"));
+        assert_eq!(ledger.question("q3"), None);
+        assert_eq!(ledger.answer("a"), None);
     }
 
     #[test]

@@ -128,6 +128,12 @@ pub struct MeasuresAt {
     pub recall: f64,
     /// [`reciprocal_rank`].
     pub reciprocal_rank: f64,
+    /// [`average_precision`] of these ranks.
+    pub average_precision: f64,
+    /// Relevant documents among these ranks.
+    pub found: usize,
+    /// Relevant documents in all.
+    pub relevant: usize,
     /// The ranks looked at.
     pub at: usize,
 }
@@ -135,7 +141,11 @@ pub struct MeasuresAt {
 impl MeasuresAt {
     /// The measures of the first `k` ranks; `None` where nothing is relevant.
     pub fn new(ranked: &[bool], relevant_total: usize, k: usize) -> Option<MeasuresAt> {
+        let first = &ranked[..k.min(ranked.len())];
         Some(MeasuresAt {
+            average_precision: average_precision(first, relevant_total)?,
+            found: first.iter().filter(|&&relevant| relevant).count(),
+            relevant: relevant_total,
             ndcg: ndcg(ranked, relevant_total, k)?,
             recall: recall(ranked, relevant_total, k)?,
             reciprocal_rank: reciprocal_rank(ranked, relevant_total, k)?,

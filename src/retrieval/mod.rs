@@ -16,6 +16,7 @@ pub mod vector;
 
 mod checkpoint;
 mod guarded;
+mod kept_graph;
 mod mapped;
 mod retriever;
 mod sealed;

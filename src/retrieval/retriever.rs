@@ -14,9 +14,9 @@ use crate::retrieval::embed::{self, CacheEntry};
 use crate::retrieval::encoders::{self, EncodedQuery, Pair};
 use crate::retrieval::exact::{self, Scored, Vectors};
 use crate::retrieval::fusion;
+use crate::retrieval::kept_graph;
 use crate::retrieval::lexical::Lexical;
-use crate::retrieval::sealed::{self, Key, Opened};
-use crate::retrieval::vector::{Hnsw, HnswOptions};
+use crate::retrieval::vector::Hnsw;
 use crate::retrieval::{
     BuildProgress, CorpusDocument, EncoderFolders, EncoderSummary, Found, Hit, IndexInfo, Method,
     RetrievalError, Search, SearchTiming,
@@ -25,7 +25,6 @@ use crate::retrieval::{
 /// Said where there is no encoder.
 pub const NO_ENCODER: &str = "no encoder is there, so only BM25 can search; `medrgb models pull auto-encoder` fetches one (MedCPT, else its stand-in)";
 
-const GRAPH_MAGIC: &[u8; 8] = b"MEDRGBHN";
 /// Documents whose own vectors are the queries of the recall measurement.
 const RECALL_SAMPLE: usize = 100;
 /// Hits per list that a fusion looks at, at least.
@@ -149,13 +148,7 @@ impl Retriever {
             &mut staged("encoding", total, progress),
             &mut notes,
         )?;
-        let mut hnsw = graph(&vectors, entry.as_ref(), progress, &mut notes)?;
-        if staged("measuring recall", 1, progress)(0).is_break() {
-            return Err(RetrievalError::cancelled());
-        }
-        let sample = recall_sample(&vectors);
-        let queries: Vec<&[f32]> = sample.iter().map(AsRef::as_ref).collect();
-        let recall = hnsw.tune(&vectors, &queries)?;
+        let (hnsw, recall) = kept_graph::tuned(&vectors, entry.as_ref(), progress, &mut notes)?;
         let summary = pair.summary(folders);
         Ok(Arc::new(Retriever {
             corpus: Arc::clone(&self.corpus),
@@ -382,76 +375,6 @@ pub(super) fn fuse(lists: &[Vec<Scored>], k: usize) -> Vec<Scored> {
 pub(super) fn recall_sample(vectors: &Vectors) -> Vec<Cow<'_, [f32]>> {
     let step = vectors.len().div_ceil(RECALL_SAMPLE).max(1);
     vectors.rows().step_by(step).collect()
-}
-
-/// The graph from the cache where it is whole and of these vectors, else a new one.
-fn graph(
-    vectors: &Vectors,
-    entry: Option<&CacheEntry>,
-    progress: &mut Progress<'_>,
-    notes: &mut Vec<String>,
-) -> Result<Hnsw, RetrievalError> {
-    let options = HnswOptions::default();
-    let key = graph_key(vectors, options);
-    if let Some(entry) = entry
-        && let Some(hnsw) = saved_graph(entry, &key, vectors, options, notes)
-    {
-        return Ok(hnsw);
-    }
-    let mut say = staged("adding vectors", vectors.len(), progress);
-    if say(0).is_break() {
-        return Err(RetrievalError::cancelled());
-    }
-    let hnsw = Hnsw::build(vectors, options, &mut say)?;
-    if let Some(entry) = entry {
-        let path = entry.file("hnsw");
-        let bytes = hnsw.to_bytes()?;
-        if let Err(error) = sealed::write(&path, GRAPH_MAGIC, &key, &bytes) {
-            notes.push(format!(
-                "the vector index can't be saved as {} ({error}); it will be built again next time",
-                path.display()
-            ));
-        }
-    }
-    Ok(hnsw)
-}
-
-fn saved_graph(
-    entry: &CacheEntry,
-    key: &Key,
-    vectors: &Vectors,
-    options: HnswOptions,
-    notes: &mut Vec<String>,
-) -> Option<Hnsw> {
-    let path = entry.file("hnsw");
-    let why = match sealed::read(&path, GRAPH_MAGIC, key) {
-        Opened::Missing => return None,
-        Opened::Damaged(why) => why,
-        Opened::Whole(bytes) => match Hnsw::from_bytes(&bytes, vectors, options) {
-            Ok(hnsw) => return Some(hnsw),
-            Err(error) => error.to_string(),
-        },
-    };
-    notes.push(format!(
-        "the saved vector index {} can't be used ({why}); it is built again",
-        path.display()
-    ));
-    None
-}
-
-/// A graph belongs to the very vectors it was built from: a re-encoded corpus gets a new one.
-fn graph_key(vectors: &Vectors, options: HnswOptions) -> Key {
-    let mut hasher = sealed::Hasher::new();
-    let how = (
-        options.connectivity,
-        options.expansion_add,
-        options.precision,
-    );
-    hasher.part(format!("{how:?} {}", vectors.dim()).as_bytes());
-    for row in vectors.rows() {
-        hasher.numbers(&row);
-    }
-    hasher.finish()
 }
 
 #[cfg(test)]

@@ -333,8 +333,8 @@ pub struct App {
     pub braille: bool,
     /// Time since the start, as of the message being handled.
     pub now: Duration,
-    /// When the user was told what leaving takes; asked once more, the program ends.
-    pub leaving: Option<Duration>,
+    /// The user was told what leaving takes; asked once more, the program ends.
+    pub leaving: bool,
     /// Whether the program ends as soon as the sweep's calls under way have finished.
     pub parting: bool,
     /// Keys and pasted texts that came before the dataset: handled once it is there.
@@ -367,7 +367,7 @@ impl App {
             sweep: SweepState::default(),
             compare: CompareState::default(),
             probe: ProbeState::default(),
-            leaving: None,
+            leaving: false,
             parting: false,
             early: Vec::new(),
             speed: 1.0,

@@ -9,9 +9,10 @@ use base64::Engine as _;
 use crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
 };
+use crossterm::style::ResetColor;
 use crossterm::terminal::{
-    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
-    disable_raw_mode, enable_raw_mode,
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
+    LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use crossterm::{cursor, execute, queue};
 use ratatui::Terminal;
@@ -189,11 +190,15 @@ fn give_back() {
         return;
     }
     let mut out = io::stdout();
+    // GNU screen has no second screen by itself: what stood there last would stay, as if the program still ran.
     let _ = execute!(
         out,
         EndSynchronizedUpdate,
         DisableMouseCapture,
         DisableBracketedPaste,
+        ResetColor,
+        Clear(ClearType::All),
+        cursor::MoveTo(0, 0),
         LeaveAlternateScreen,
         cursor::Show
     );

@@ -228,12 +228,17 @@ fn waits(app: &App, command: Option<Command>) -> bool {
 /// Whether letters go into a line of text.
 fn typing(app: &App) -> bool {
     match (&app.overlay, app.screen) {
-        (Some(overlay), _) => matches!(overlay, Overlay::Palette { .. }),
+        (Some(overlay), _) => matches!(
+            overlay,
+            Overlay::Palette { .. } | Overlay::Reject { typing: true, .. }
+        ),
         (None, Screen::Browse) => app.browse.typing,
         (None, Screen::Retrieval) => app.retrieval.typing,
         (None, Screen::Sweep) => app.sweep.form.typing,
         (None, Screen::Find) => app.find.typing,
         (None, Screen::Annotate) => app.annotate.note.is_some(),
+        (None, Screen::ReviewItem) => app.review.note.is_some(),
+        (None, Screen::Build) => app.build.form.typing,
         (None, _) => false,
     }
 }
@@ -248,8 +253,11 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     app.notice = None;
     let chord = Chord::of(key);
     let command = app.keymap.command(app.screen, chord);
-    if !matches!(command, Some(Command::Quit | Command::Leave)) {
-        app.leaving = None;
+    // Where nothing can be shown, nobody sees the way back to the list: the key that leaves there leaves everywhere.
+    let leaves = app.keymap.command(Screen::Browse, chord) == Some(Command::Leave)
+        && view::is_too_small(app);
+    if !leaves && !matches!(command, Some(Command::Quit | Command::Leave)) {
+        app.leaving = false;
     }
     if waits(app, command) {
         app.early.push(Message::Key(key));
@@ -261,6 +269,9 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
         && !(typing(app) && writes(key))
     {
         return run(app, command);
+    }
+    if leaves && !(typing(app) && writes(key)) {
+        return leave(app, false);
     }
     if app.overlay.is_some() {
         return overlay::on_key(app, key, chord);
@@ -361,9 +372,6 @@ pub(crate) fn run(app: &mut App, command: Command) -> Vec<Effect> {
     }
 }
 
-/// Within this time the same key once more ends the program.
-const AGAIN: Duration = Duration::from_secs(2);
-
 /// Ends the program; where a sweep or a build runs, only once the user knows that it stops then. A sweep finishes its
 /// calls under way first, and the key once more does not wait for them. With `asks` one key too many on the way back does
 /// not end the program: it takes two.
@@ -372,11 +380,11 @@ fn leave(app: &mut App, asks: bool) -> Vec<Effect> {
         app.quit = true;
         return Vec::new();
     }
-    let told = app.leaving.replace(app.now);
+    // What is said holds as long as it stands there, however slow people or terminals are; any other key takes it back.
+    let told = std::mem::replace(&mut app.leaving, true);
     if !app.sweep.is_active() && !app.build.is_active() {
-        let again = told.is_some_and(|at| app.now.saturating_sub(at) <= AGAIN);
         let nothing_here = matches!(app.dataset, DatasetState::Failed(_));
-        if again || nothing_here || !asks {
+        if told || nothing_here || !asks {
             app.quit = true;
         } else {
             let key = app.keymap.key(Command::Leave);
@@ -384,7 +392,7 @@ fn leave(app: &mut App, asks: bool) -> Vec<Effect> {
         }
         return Vec::new();
     }
-    if told.is_some() {
+    if told {
         if app.sweep.is_active() {
             app.parting = true;
             return sweep::finish_calls(app);

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use crate::tui::app::{App, Screen};
+use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::widgets::line::fitting;
 
@@ -36,6 +37,11 @@ mod why;
 /// The smallest terminal that is of use.
 pub const LEAST: (u16, u16) = (40, 12);
 
+/// Whether the terminal is too small to show anything.
+pub fn is_too_small(app: &App) -> bool {
+    app.size.0 < LEAST.0 || app.size.1 < LEAST.1
+}
+
 /// Draws the whole screen.
 pub fn draw(app: &App, buffer: &mut Buffer) {
     let area = screen_area(app).intersection(buffer.area);
@@ -43,7 +49,7 @@ pub fn draw(app: &App, buffer: &mut Buffer) {
         return;
     }
     buffer.set_style(area, app.theme.style(Tone::Text));
-    if area.width < LEAST.0 || area.height < LEAST.1 {
+    if is_too_small(app) || area.width < LEAST.0 || area.height < LEAST.1 {
         return too_small(app, area, buffer);
     }
     match app.screen {
@@ -80,11 +86,17 @@ fn too_small(app: &App, area: Rect, buffer: &mut Buffer) {
     let needed = format!("{}×{}", LEAST.0, LEAST.1);
     let is = fitting([is, "too small".into(), "small".into(), "!".into()], width);
     let needed = fitting([format!("need {needed}"), needed, "!".into()], width);
+    let key = app.keymap.key(Command::Leave);
+    let leave = match app.leaving {
+        true => format!("{key} again quits"),
+        false => format!("{key} quits"),
+    };
+    let leave = fitting([leave, key], width);
     // With a single row, the size that is needed says more.
-    let texts = if area.height > 1 {
-        vec![is, needed]
-    } else {
-        vec![needed]
+    let texts = match area.height {
+        1 => vec![needed],
+        2 => vec![is, needed],
+        _ => vec![is, needed, leave],
     };
     for (y, text) in (area.top()..area.bottom()).zip(texts) {
         let line = Line::styled(text, app.theme.style(Tone::Warning));

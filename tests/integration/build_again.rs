@@ -3,6 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use medrgb::data::dataset::Dataset;
+use medrgb::data::reviews::{FILE_NAME as REVIEWS, Reviews};
+use medrgb::domain::annotation::{Hand, Part};
+use medrgb::domain::review::{Act, Change, Event, Verdict};
+use medrgb::engine::review::listing;
 use serde_json::{Value, json};
 
 use crate::build::{ALL, DOCUMENTS, Place, between, files, good, prompt, says, scripted_sub};
@@ -369,6 +374,14 @@ fn sources_that_make_no_sense_are_refused_before_anything_is_asked() {
         ),
         (&["--index", "index", "--allow-private"], "--searxng"),
         (&["--index", "index", "--pages", "3"], "--searxng"),
+        (
+            &["--index", "index", "--backend", "cpu"],
+            "--backend: the index is searched by its words",
+        ),
+        (
+            &["--searxng", "http://127.0.0.1:9", "--per-topic", "2"],
+            "--index",
+        ),
     ] {
         let args = [
             &["all", "--questions", "qa.jsonl", "--out", "set"][..],
@@ -380,4 +393,121 @@ fn sources_that_make_no_sense_are_refused_before_anything_is_asked() {
         assert!(err.contains(said), "{flags:?}: {err}");
     }
     assert_eq!(server.requests().len(), 0);
+}
+
+/// Another text under an old id: what was made of the old text is made again, and nothing goes without a word.
+#[test]
+fn items_of_a_question_that_has_changed_are_made_again() {
+    let server = Server::start_with(|_, request| says(&good(request)));
+    let place = Place::new();
+    place.generated();
+    let (code, out, err) = finish(place.build(&server, &all()));
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(out["changed_questions"], json!([]));
+    let before = held(&place);
+    let dataset = Dataset::open(&place.path("set")).unwrap();
+    let item = listing(&dataset, |_| None).remove(0).1.item;
+    assert_eq!(item.question_id, "q0");
+    let data = place.path("home/data");
+    std::fs::create_dir_all(&data).unwrap();
+    let anna = Hand {
+        annotator: "anna".into(),
+        part: Part::Annotator,
+    };
+    let accepted = Event {
+        at: String::new(),
+        act: Act::on(&item, Change::Verdict(Some(Verdict::Accepted))),
+    };
+    let reviews = Reviews::open(&data.join(REVIEWS)).unwrap();
+    reviews.add(&dataset.name, &anna, &accepted).unwrap();
+    drop(reviews);
+
+    let old = std::fs::read_to_string(place.path("qa.jsonl")).unwrap();
+    let new = old.replace("plant 0 grow tall?", "plant 0 grow tall in a wet summer?");
+    place.write("qa.jsonl", &new);
+    let said = "1 question changed since it was built; its items are made again (of the old text, kept in set-aside.jsonl: 3 topics, 3 sub-questions, 3 adversarial edits)";
+    let decided = "1 of these items was decided by anna; what is made again is undecided.";
+    // The plan says it, and changes nothing.
+    let planned = [all(), vec!["--plan"]].concat();
+    let (_, plan, err) = finish(place.build(&server, &planned));
+    assert!(err.contains(said) && err.contains(decided), "{err}");
+    assert_eq!(plan["changed_questions"], json!(["q0"]));
+    assert_eq!(plan["calls"], 1 + 2 * DOCUMENTS, "{plan}");
+    assert_eq!(held(&place), before);
+    // A stage alone: what rests on the old text is gone already, and is to be made.
+    let topics = ["topics", "-q", "qa.jsonl", "-o", "set", "--limit", "2"];
+    let topics = [&topics[..], &["--topics", "3", "--json"][..]].concat();
+    let (code, out, err) = finish(place.build(&server, &topics));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains(said) && err.contains(decided), "{err}");
+    assert_eq!(out["changed_questions"], json!(["q0"]));
+    assert_eq!(records(&place, DATA[0], "q0").len(), DOCUMENTS);
+    for file in &DATA[1..] {
+        assert!(records(&place, file, "q0").is_empty(), "{file}");
+        assert_eq!(records(&place, file, "q1").len(), DOCUMENTS, "{file}");
+    }
+    let report = place.read("set/report.json");
+    assert_eq!(
+        report["subqa"]["q0"]["due"].as_array().unwrap().len(),
+        DOCUMENTS
+    );
+    let aside = std::fs::read_to_string(place.path("set/set-aside.jsonl")).unwrap();
+    assert_eq!(aside.lines().count(), 3 * DOCUMENTS);
+    assert!(
+        aside
+            .lines()
+            .all(|line| line.contains("its question has changed"))
+    );
+    // All of it: only what belongs to the changed question is asked, and said no second time.
+    let asked = server.requests().len();
+    let (code, out, err) = finish(place.build(&server, &all()));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(!err.contains("changed since"), "{err}");
+    assert_eq!(out["validate"]["errors"], 0);
+    assert_eq!(records(&place, DATA[2], "q0").len(), DOCUMENTS);
+    let sub_questions = |from: usize| {
+        let all = server.requests();
+        let new = all[from..].iter().map(prompt);
+        new.filter(|text| text.contains("in a wet summer")).count()
+    };
+    assert!(sub_questions(asked) > 0);
+    // With the old text again the ledger knows everything.
+    place.write("qa.jsonl", &old);
+    let asked = server.requests().len();
+    let (code, _, err) = finish(place.build(&server, &all()));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("1 question changed"), "{err}");
+    assert_eq!(server.requests().len(), asked);
+    assert_eq!(held(&place), before);
+}
+
+/// A plan for questions that are begun anew counts what they will ask.
+#[test]
+fn a_plan_to_begin_anew_counts_what_is_answered_already() {
+    let server = Server::start_with(|_, request| says(&good(request)));
+    let place = Place::new();
+    place.generated();
+    assert_eq!(finish(place.build(&server, &all())).0, Some(0));
+    let planned = |more: &[&str]| {
+        let args = [&all()[..], &["--plan", "--only", "q0"][..], more].concat();
+        finish(place.build(&server, &args)).1["calls"].clone()
+    };
+    assert_eq!(planned(&[]), 0);
+    assert_eq!(planned(&["--again"]), 1 + 2 * DOCUMENTS);
+    assert_eq!(planned(&[]), 0);
+    // A question that is there, but that the limit leaves out.
+    let beyond = [&all()[..], &["--only", "q5"][..]].concat();
+    let (code, _, err) = finish(place.build(&server, &beyond));
+    assert_eq!(code, Some(2), "{err}");
+    assert!(
+        err.contains("\"q5\": this question is not among the first 2 questions"),
+        "{err}"
+    );
+    let narrower = ["topics", "-o", "set", "--limit", "1", "--only", "q1"];
+    let (code, _, err) = finish(place.build(&server, &narrower));
+    assert_eq!(code, Some(2), "{err}");
+    assert!(
+        err.contains("\"q1\": this question is not among the first 1 question,"),
+        "{err}"
+    );
 }

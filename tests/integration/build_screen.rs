@@ -7,6 +7,7 @@ use medrgb::domain::build::{
     Held, Loss, Predicted, QuestionReport, Stage, StagePlan, StageReport, Tally,
 };
 use medrgb::tui::app::build::{BuildEnd, BuildPlan, BuildProgress, BuildRequest, Field, StageEnd};
+use medrgb::tui::app::loaded::Loaded;
 use medrgb::tui::app::{Screen, Ticket};
 use medrgb::tui::effects::Effect;
 use medrgb::tui::message::{BuildEvent, Message};
@@ -103,6 +104,7 @@ fn plan(request: &BuildRequest) -> BuildPlan {
         model: Some("gpt-4o-mini".into()),
         caution: None,
         questions: (2, 2),
+        changed: String::new(),
         all: Predicted::of(&stages),
         stages,
         prices: (Some(0.15), Some(0.6)),
@@ -587,10 +589,11 @@ fn the_form_and_the_command_make_the_same_settings() {
 
     let server = Server::start_with(|_, _| Script::default());
     let place = Place::new();
-    place.write("qa.jsonl", "{\"question_id\":\"q\",\"question\":\"?\",\"options\":{\"A\":\"yes\",\"B\":\"no\"},\"answer\":\"A\"}\n");
+    place.generated();
     let planned = |more: &[&str]| {
         let mut args = vec!["all", "--questions", "qa.jsonl", "--out", "set"];
-        args.extend(["--searxng", "http://127.0.0.1:9", "--plan", "--json"]);
+        args.extend(["--index", "index", "--searxng", "http://127.0.0.1:9"]);
+        args.extend(["--plan", "--json"]);
         args.extend(more);
         finish(place.build(&server, &args))
     };
@@ -796,4 +799,39 @@ fn documents_that_came_with_the_questions_need_no_search_after_a_stop_either() {
         request.stages,
         [Stage::Retrieve, Stage::SubQuestions, Stage::Adversarial]
     );
+}
+
+/// What has no effect on the plan says so, and what has changed since the last build is said before anything is asked.
+#[test]
+fn fields_without_effect_and_changed_questions_are_said() {
+    let new = Ok(Held::default());
+    let mut stage = opened((120, 40), ColorDepth::True, &new);
+    let choose = |stage: &mut Explorer, field: Field| {
+        let at = Field::ALL.iter().position(|one| *one == field).unwrap();
+        stage.keys(&format!("home{}", " j".repeat(at)));
+        stage.screen()
+    };
+    let idle = "Has no effect on this plan.";
+    for field in [Field::Topics, Field::PerTopic, Field::Pages, Field::Private] {
+        assert!(choose(&mut stage, field).contains(idle), "{field:?}");
+    }
+    assert!(!choose(&mut stage, Field::Repairs).contains(idle));
+    stage.app.build.form.stages = [true; 4];
+    assert!(!choose(&mut stage, Field::Topics).contains(idle));
+    assert!(choose(&mut stage, Field::PerTopic).contains(idle));
+    fill(&mut stage, &new, Field::Index, "corpus");
+    assert!(!choose(&mut stage, Field::PerTopic).contains(idle));
+    assert!(choose(&mut stage, Field::Pages).contains(idle));
+    fill(&mut stage, &new, Field::Web, "google");
+    assert!(!choose(&mut stage, Field::Pages).contains(idle));
+    // Only the model's work is left out of a search in an index.
+    stage.app.build.form.stages = [false, true, false, false];
+    fill(&mut stage, &new, Field::Web, "");
+    for field in [Field::Model, Field::Repairs, Field::Checks] {
+        assert!(choose(&mut stage, field).contains(idle), "{field:?}");
+    }
+    if let Loaded::Ready(plan) = &mut stage.app.build.plan {
+        plan.changed = "1 question changed since it was built".into();
+    }
+    assert!(stage.screen().contains("1 question changed since it was"));
 }

@@ -1,5 +1,7 @@
 //! The remote store against a real server.
 
+mod push;
+
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::process::{Command, Output};
@@ -11,9 +13,10 @@ use medrgb::engine::search::{
     SearchCorpus, SearchEvent, SearchQuery, SearchResults, SearchService,
 };
 use medrgb::retrieval::exact::{self, Vectors};
-use medrgb::retrieval::remote::push::{Pushed, push};
+use medrgb::retrieval::remote::push::{Push, Pushed, Source};
 use medrgb::retrieval::remote::record::{IndexKind, Precision, Record};
 use medrgb::retrieval::remote::shape::{LONGEST_TEXT, Row};
+use medrgb::retrieval::remote::standing::SourceId;
 use medrgb::retrieval::remote::{Address, Collection, Remote};
 use medrgb::retrieval::{CorpusDocument, EncoderFolders, EncoderSummary, Method, Search};
 use medrgb_encoder::BackendChoice;
@@ -71,11 +74,25 @@ fn rows(vectors: &Vectors, text: &str) -> Vec<Row> {
 }
 
 fn write(collection: &Collection, record: &Record, rows: &[Row]) -> Pushed {
-    let mut rows = rows.iter().cloned().map(Ok);
-    push(collection, record, &mut rows, &mut |_| {
-        ControlFlow::Continue(())
-    })
-    .unwrap()
+    let mut all = |_| ControlFlow::Continue(());
+    write_until(collection, record, rows, &mut all).unwrap()
+}
+
+/// Rows as a source that is known again by its first id and text.
+fn write_until(
+    collection: &Collection,
+    record: &Record,
+    rows: &[Row],
+    progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
+) -> Result<Pushed, String> {
+    let first = [rows[0].id.as_bytes(), rows[0].content.as_bytes()];
+    let source = Source {
+        id: SourceId::of(first),
+        count: rows.len(),
+        row: &|at| Ok(rows[at].clone()),
+    };
+    let push = Push::begin(collection, record, &source).map_err(|error| error.to_string())?;
+    push.run(progress).map_err(|error| error.to_string())
 }
 
 fn load(collection: &Collection) {

@@ -407,6 +407,10 @@ fn leaving_gives_the_terminal_back_and_keeps_what_has_come() {
     session.press("q");
     assert!(session.wait_for_end().success());
     session.check_restored();
+    // A terminal without a second screen keeps nothing that looks like a running program.
+    let raw = String::from_utf8_lossy(&session.raw()).into_owned();
+    let (_, last) = raw.rsplit_once("\u{1b}[2J").expect("the screen is cleared");
+    assert!(last.starts_with("\u{1b}[1;1H\u{1b}[?1049l"), "{last:?}");
     assert_eq!(stored(session.home.path()).len(), 1);
 }
 

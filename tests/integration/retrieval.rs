@@ -118,9 +118,13 @@ fn a_second_opening_encodes_nothing_and_damage_is_noticed() {
     let expected = first.search(query, Method::Dense, 10).unwrap().hits;
     let (second, seen) = stages(&cache);
     assert!(
-        !seen.contains("encoding") && !seen.contains("adding vectors"),
+        ["encoding", "adding vectors", "measuring recall"]
+            .iter()
+            .all(|stage| !seen.contains(stage)),
         "{seen:?}"
     );
+    assert!(first.info().recall_at_10.is_some());
+    assert_eq!(second.info().recall_at_10, first.info().recall_at_10);
     assert_eq!(
         second.search(query, Method::Dense, 10).unwrap().hits,
         expected
@@ -133,8 +137,8 @@ fn a_second_opening_encodes_nothing_and_damage_is_noticed() {
         std::fs::write(&path, bytes).unwrap();
     }
     let (third, seen) = stages(&cache);
-    assert!(seen.contains("encoding"));
-    assert_eq!(third.notes().len(), 2, "{:?}", third.notes());
+    assert!(seen.contains("encoding") && seen.contains("measuring recall"));
+    assert_eq!(third.notes().len(), 3, "{:?}", third.notes());
     assert_eq!(
         third.search(query, Method::Dense, 10).unwrap().hits,
         expected

@@ -702,20 +702,19 @@ fn a_long_message_can_be_read_to_its_end() {
 #[test]
 fn the_footer_has_the_keys_one_needs() {
     let mut stage = Stage::open((80, 24), ColorDepth::True);
-    stage.keys("enter s s");
-    let screen = stage.screen();
-    let footer = screen.lines().last().unwrap();
-    for hint in [
-        "a ask",
-        "s scenario",
-        "c next change",
-        "r retrieval",
-        "q back",
-        "? all keys",
-    ] {
-        assert!(footer.contains(hint), "{hint}: {footer}");
+    let list = "enter open, / filter, f facets, t find, l label, W sweep, q quit, ? all keys";
+    let question =
+        "a ask, [ ] step p, s scenario, c next change, P probe, w why, q back, ? all keys";
+    // Esc leaves the list as it is.
+    for (keys, hints) in [("esc", list), ("enter s s", question)] {
+        stage.keys(keys);
+        let screen = stage.screen();
+        let footer = screen.lines().last().unwrap();
+        for hint in hints.split(", ") {
+            assert!(footer.contains(hint), "{hint}: {footer}");
+        }
+        assert!(footer.chars().count() <= 80, "{footer}");
     }
-    assert!(footer.chars().count() <= 80, "{footer}");
     stage.send(Message::Resize(40, 12));
     let screen = stage.screen();
     let footer = screen.lines().last().unwrap();
@@ -723,6 +722,24 @@ fn the_footer_has_the_keys_one_needs() {
         footer.contains("q back") && footer.contains("? all keys"),
         "{footer}"
     );
+}
+
+/// What does not fit into a footer is left out; the way out is not.
+#[test]
+fn footers_of_windows_are_never_cut() {
+    let mut stage = Stage::open((40, 12), ColorDepth::True);
+    for (open, first, close) in [
+        ("f", "space choose", "esc close"),
+        (":", "enter run", "esc close"),
+        ("/", "type to filter", "esc clear"),
+    ] {
+        stage.keys(open);
+        let screen = stage.screen();
+        let footer = screen.lines().last().unwrap().trim_end();
+        assert!(footer.contains(first), "{footer}");
+        assert!(footer.ends_with(close), "{footer}");
+        stage.keys("esc");
+    }
 }
 
 #[test]

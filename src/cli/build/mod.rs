@@ -9,19 +9,15 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
-use crate::cli::chat::{ModelArgs, runtime};
+use crate::cli::chat::runtime;
 use crate::cli::common::{Environment, note, say_json, templates, variable, write_out};
 use crate::cli::condition::open_dataset;
-use crate::cli::encoder::Backend;
 use crate::cli::progress::Line;
-use crate::cli::search::{RetrieverKind, open_index};
+use crate::cli::search::open_index;
 use crate::cli::signals::cancel_on_signal;
-use crate::data::built::{BuiltFolder, PAGES, REPORT};
-use crate::data::dataset::{Dataset, SIGNAL};
+use crate::data::built::{ASIDE, BuiltFolder, PAGES, REPORT};
+use crate::data::dataset::{Dataset, SIGNAL, name_of};
 use crate::data::predictions::{PredictionError, read_questions, split_set};
-use crate::domain::build::settings::{
-    CALL_TIMEOUT, CONCURRENCY, LIMIT, MODEL_CHECKS, PAGES as WEB_PAGES, PER_TOPIC, REPAIRS, TOPICS,
-};
 use crate::domain::build::{Private, Scope, Settings, Stage, closing};
 use crate::domain::question::Question;
 use crate::domain::text::{clean, count, one_line, short};
@@ -32,8 +28,11 @@ use crate::engine::build::{
 };
 use crate::retrieval::Method;
 
+mod args;
 mod review;
 mod show;
+
+use args::StageArgs;
 
 /// Arguments of `medrgb build`.
 #[derive(Debug, clap::Args)]
@@ -82,116 +81,6 @@ enum Command {
     Review(review::Args),
 }
 
-/// The flags of the stages.
-#[derive(Debug, Clone, clap::Args)]
-struct StageArgs {
-    /// Questions: a qa.jsonl, a dataset folder, or a MIRAGE benchmark.json with #SET; from the second stage on those
-    /// of DIR
-    #[arg(long, short = 'q', value_name = "FILE[#SET]|FOLDER")]
-    questions: Option<String>,
-
-    /// The folder that is made
-    #[arg(long, short = 'o', value_name = "DIR")]
-    out: PathBuf,
-
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help = LIMIT)]
-    limit: Option<u32>,
-
-    /// Work on these questions only; those of DIR that are not named stay as they are
-    #[arg(long, value_name = "ID", num_args = 1..)]
-    only: Vec<String>,
-
-    /// Ask anew for the questions of --only, whatever was answered before
-    #[arg(long, requires = "only")]
-    again: bool,
-
-    /// Which model is asked, and how.
-    #[command(flatten)]
-    chat: ModelArgs,
-
-    #[arg(long, short = 'c', value_name = "C", default_value_t = CONCURRENCY.usual, value_parser = clap::value_parser!(u16).range(CONCURRENCY.range()), help = CONCURRENCY.about)]
-    concurrency: u16,
-
-    /// The longest time of a call, in seconds
-    #[arg(long, value_name = "S", default_value_t = CALL_TIMEOUT, value_parser = clap::value_parser!(u32).range(1..))]
-    call_timeout: u32,
-
-    #[arg(long, value_name = "N", default_value_t = REPAIRS.usual, value_parser = clap::value_parser!(u16).range(REPAIRS.range()), help = REPAIRS.about)]
-    repairs: u16,
-
-    #[arg(long, help = MODEL_CHECKS)]
-    model_checks: bool,
-
-    #[arg(long, value_name = "N", default_value_t = TOPICS.usual, value_parser = clap::value_parser!(u16).range(TOPICS.range()), help = TOPICS.about)]
-    topics: u16,
-
-    /// Where documents come from.
-    #[command(flatten)]
-    sources: SourceArgs,
-
-    /// Print what would be asked, with calls, tokens, cost and time, and ask nothing
-    #[arg(long)]
-    plan: bool,
-
-    /// Print one JSON object at the end and nothing else
-    #[arg(long)]
-    json: bool,
-}
-
-/// The flags of retrieval.
-#[derive(Debug, Clone, clap::Args)]
-struct SourceArgs {
-    /// Index folder (several are searched together), or milvus://HOST:PORT/COLLECTION
-    #[arg(long, value_name = "DIR|URL", num_args = 1..)]
-    index: Vec<String>,
-
-    /// How the index is searched; without it dense where it has vectors, else bm25
-    #[arg(long, value_enum, requires = "index")]
-    retriever: Option<RetrieverKind>,
-
-    #[arg(long, value_name = "K", default_value_t = PER_TOPIC.usual, value_parser = clap::value_parser!(u16).range(PER_TOPIC.range()), help = PER_TOPIC.about)]
-    per_topic: u16,
-
-    /// The index's encoder: a name or a folder
-    #[arg(long, value_name = "NAME|FOLDER", requires = "index")]
-    encoder: Option<String>,
-
-    /// Where the encoder runs
-    #[arg(long, value_enum, requires = "index")]
-    backend: Option<Backend>,
-
-    /// Search the web with this SearXNG instance, which must allow the format json
-    #[arg(long, value_name = "URL", group = "web")]
-    searxng: Option<String>,
-
-    /// Search the web with Google's Custom Search JSON API: GOOGLE_API_KEY and GOOGLE_CSE_ID
-    #[arg(long, group = "web")]
-    google: bool,
-
-    #[arg(long, value_name = "N", requires = "web", default_value_t = WEB_PAGES.usual, value_parser = clap::value_parser!(u16).range(WEB_PAGES.range()), help = WEB_PAGES.about)]
-    pages: u16,
-
-    /// The most bytes of a web page
-    #[arg(long, value_name = "BYTES", requires = "web", default_value_t = 2 << 20, value_parser = clap::value_parser!(u32).range(1..=64 << 20))]
-    page_bytes: u32,
-
-    /// The longest time of a web page, in seconds
-    #[arg(long, value_name = "S", requires = "web", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=600))]
-    page_timeout: u16,
-
-    /// The pause between two requests to the same site, in milliseconds
-    #[arg(long, value_name = "MS", requires = "web", default_value_t = 500)]
-    page_pause: u32,
-
-    /// Read web pages at private addresses too: for an intranet
-    #[arg(long, requires = "web")]
-    allow_private: bool,
-
-    /// Read web pages at this private address too, and at no other
-    #[arg(long, value_name = "IP", num_args = 1.., conflicts_with = "allow_private", requires = "web")]
-    allow_address: Vec<std::net::IpAddr>,
-}
-
 #[derive(Debug, Clone, clap::Args)]
 struct ValidateArgs {
     /// Dataset folder, or its qa.jsonl; without it the built-in sample
@@ -234,7 +123,9 @@ fn failure(error: BuildError) -> Failure {
 }
 
 fn stages(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Result<(), Failure> {
+    say_idle(args, stages);
     let build = ready(args, stages, environment)?;
+    say_outdated(&build, environment);
     let price = environment.config.models.get(args.chat.name(environment));
     if args.plan {
         let plans = plan(&build, stages).map_err(failure)?;
@@ -259,7 +150,8 @@ fn stages(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Resu
     let out = one_line(&build.parts.folder.path().display().to_string());
     match args.json {
         true => say_json(
-            &json!({"out": build.parts.folder.path(), "stages": report, "validate": checked}),
+            &json!({"out": build.parts.folder.path(), "changed_questions": build.outdated.ids,
+                "stages": report, "validate": checked}),
         )?,
         false => {
             done.iter()
@@ -334,6 +226,35 @@ fn run_all(build: &Build, stages: &[Stage]) -> Result<Vec<Done>, Failure> {
     })
 }
 
+/// Says which flags change nothing: a typing error may be behind it.
+fn say_idle(args: &StageArgs, stages: &[Stage]) {
+    let idle = args.idle(stages);
+    if let ([stage], false) = (stages, idle.is_empty()) {
+        note(&format!(
+            "note: `build {}` makes no use of {}",
+            stage.name(),
+            idle.join(", ")
+        ));
+    }
+}
+
+/// Says which questions have changed, and what people had decided about what was made of the old text.
+fn say_outdated(build: &Build, environment: &Environment) {
+    let changed = &build.outdated;
+    if changed.ids.is_empty() {
+        return;
+    }
+    note(&closing::of_changed(
+        changed.ids.len(),
+        &changed.gone,
+        ASIDE,
+    ));
+    let name = name_of(build.parts.folder.path());
+    if let Some((items, reviewers)) = review::decided(environment, &name, &changed.items) {
+        note(&closing::of_reviewed(items, &reviewers));
+    }
+}
+
 fn say_model(build: &Build) {
     if let Some(model) = &build.parts.model
         && let Some(caution) = &model.identity().caution
@@ -351,7 +272,10 @@ fn ready(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Resul
     let folder = folder_of(&args.out, args.plan).map_err(failure)?;
     let templates = templates(environment.config.prompts.as_ref())?;
     let (questions, given) = questions(args, &folder)?;
-    let web = web(args, &folder)?;
+    let web = match args.searches_web(stages) {
+        true => web(args, &folder)?,
+        false => None,
+    };
     let model = match asks_model(stages, web.is_some()) {
         true => Some(args.chat.open(environment)?),
         false => None,
@@ -444,11 +368,17 @@ fn index(args: &StageArgs, environment: &Environment) -> Result<Option<IndexSour
         sources.backend,
         environment,
     )?;
-    if let (Method::Bm25, Some(named)) = (method, &sources.encoder) {
-        return Err(Failure::Usage(format!(
-            "--encoder {}: the index is searched by its words (bm25), which asks no encoder; leave it out, or give an index with vectors",
-            short(named)
-        )));
+    if matches!(method, Method::Bm25) {
+        let named = sources.encoder.as_deref().map(short);
+        let flag = match (named, sources.backend) {
+            (Some(named), _) => Some(format!("--encoder {named}")),
+            (None, backend) => backend.map(|_| "--backend".to_owned()),
+        };
+        if let Some(flag) = flag {
+            return Err(Failure::Usage(format!(
+                "{flag}: the index is searched by its words (bm25), which asks no encoder; leave it out, or give an index with vectors"
+            )));
+        }
     }
     if let Some(notice) = search.info().notice {
         note(&clean(&notice));

@@ -26,6 +26,7 @@ pub(super) fn plan_json(build: &Build, plans: &[StagePlan], price: Option<&Model
         "out": build.parts.folder.path(),
         "questions": build.parts.questions.len(),
         "worked_on": build.work.len(),
+        "changed_questions": build.outdated.ids,
         "model": build.parts.model.as_ref().map(|model| model.identity().name.clone()),
         "stages": plans,
         "settings": build.parts.settings,

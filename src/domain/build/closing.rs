@@ -131,12 +131,7 @@ pub fn reasons(report: &StageReport) -> Option<String> {
 
 /// What a stage means for a later one that has been through: items of it that went, and that are to be made.
 pub fn of_later(stage: Stage, gone: usize, due: usize) -> String {
-    let noun = match stage {
-        Stage::Topics => "topic",
-        Stage::Retrieve => "document",
-        Stage::SubQuestions => "sub-question",
-        Stage::Adversarial => "adversarial edit",
-    };
+    let noun = stage.noun();
     let mut said = Vec::new();
     if gone > 0 {
         let verb = if gone == 1 { "it rests" } else { "they rest" };
@@ -159,6 +154,37 @@ pub fn of_later(stage: Stage, gone: usize, due: usize) -> String {
         _ => format!(" (`medrgb build {}`)", stage.name()),
     };
     format!("{}: {}{then}", stage.words(), said.join("; "))
+}
+
+/// What is said of questions that read differently than when their items were made: `gone` are the records of the old
+/// text by stage, `file` keeps them.
+pub fn of_changed(questions: usize, gone: &[(Stage, usize)], file: &str) -> String {
+    let head = match questions {
+        1 => "1 question changed since it was built; its items are made again".to_owned(),
+        more => {
+            format!("{more} questions changed since they were built; their items are made again")
+        }
+    };
+    let old: Vec<String> = gone
+        .iter()
+        .map(|(stage, number)| count(*number, stage.noun()))
+        .collect();
+    match old.is_empty() {
+        true => head,
+        false => format!(
+            "{head} (of the old text, kept in {file}: {})",
+            old.join(", ")
+        ),
+    }
+}
+
+/// What is said where people have decided about items of a text that has changed.
+pub fn of_reviewed(items: usize, reviewers: &[String]) -> String {
+    let verb = if items == 1 { "was" } else { "were" };
+    format!(
+        "{items} of these items {verb} decided by {}; what is made again is undecided. The decisions stay: `medrgb build review export` writes them",
+        reviewers.join(", ")
+    )
 }
 
 /// What is said where nothing came of a stage; `rest` are the stages that were not run for that.
@@ -209,6 +235,24 @@ mod tests {
         assert_eq!(
             of_later(Stage::SubQuestions, 1, 0),
             "sub-questions: 1 sub-question went, since what it rests on has changed"
+        );
+    }
+
+    #[test]
+    fn changed_questions_and_what_was_decided_about_them_are_said() {
+        let gone = [(Stage::SubQuestions, 2), (Stage::Adversarial, 1)];
+        assert_eq!(
+            of_changed(2, &gone, "set-aside.jsonl"),
+            "2 questions changed since they were built; their items are made again (of the old text, kept in set-aside.jsonl: 2 sub-questions, 1 adversarial edit)"
+        );
+        assert_eq!(
+            of_changed(1, &[], "set-aside.jsonl"),
+            "1 question changed since it was built; its items are made again"
+        );
+        let names = ["anna".to_owned(), "ben".to_owned()];
+        assert_eq!(
+            of_reviewed(3, &names),
+            "3 of these items were decided by anna, ben; what is made again is undecided. The decisions stay: `medrgb build review export` writes them"
         );
     }
 

@@ -36,6 +36,16 @@ impl Stage {
         }
     }
 
+    /// One thing that it makes, for people.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Stage::Topics => "topic",
+            Stage::Retrieve => "document",
+            Stage::SubQuestions => "sub-question",
+            Stage::Adversarial => "adversarial edit",
+        }
+    }
+
     /// What it makes, for people.
     pub fn words(self) -> &'static str {
         match self {

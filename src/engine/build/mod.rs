@@ -9,6 +9,7 @@ mod adversarial;
 mod asker;
 mod offline;
 mod online;
+mod outdated;
 mod plan;
 mod prepare;
 mod rests;
@@ -33,6 +34,7 @@ use crate::domain::question::Question;
 use crate::model::{BackendKind, ChatModel, Sampling};
 use crate::retrieval::{Method, Search};
 
+pub use outdated::Outdated;
 pub use plan::plan;
 pub use prepare::{asks_model, folder_of, held, prepare};
 pub use validate::{FoundIssue, Validation, validate};
@@ -79,6 +81,8 @@ pub struct Build {
     pub work: Vec<usize>,
     /// The ledger.
     pub ledger: Arc<Mutex<Ledger>>,
+    /// Questions that have changed since their items were made; these have been put aside, but for a look.
+    pub outdated: Outdated,
 }
 
 /// Why a stage has not come to its end. What was answered by then is in the ledger.

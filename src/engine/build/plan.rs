@@ -90,7 +90,9 @@ fn edits(
     let before = Asker::new(build, Stage::SubQuestions, asker.cancel);
     let mut guess = 0;
     for (_, question) in build.worked_on() {
-        let tasks = match own {
+        // What was made of an old text goes.
+        let outdated = build.outdated.ids.contains(&question.id);
+        let tasks = match own && !outdated {
             true => adversarial::tasks(question, dataset),
             false => Vec::new(),
         };

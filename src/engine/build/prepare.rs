@@ -13,7 +13,7 @@ use crate::data::ledger::{Entry, EntryKind, Ledger};
 use crate::domain::build::{Held, QuestionReport, Scope, Stage, StageReport};
 use crate::domain::question::Question;
 use crate::domain::text::{count, short};
-use crate::engine::build::{Build, BuildError, Parts, store};
+use crate::engine::build::{Build, BuildError, Parts, outdated, store};
 
 /// The folder of a build: made or taken, or only looked at.
 ///
@@ -43,20 +43,33 @@ pub fn prepare(
     scope: &Scope,
     look: bool,
 ) -> Result<Build, BuildError> {
+    let ids: HashSet<String> = parts.questions.iter().map(|one| one.id.clone()).collect();
     let first = limit(&mut parts, scope.limit)?;
     let first = keep_own(&mut parts, first)?;
-    let work = work(&scope.only, &parts.questions, first)?;
+    let work = work(&scope.only, &parts.questions, first, &ids)?;
     let mut ledger = match look {
         true => Ledger::look(parts.folder.path())?,
         false => Ledger::open(parts.folder.path())?,
     };
-    if !look {
+    let changed = outdated::find(&parts, &ledger)?;
+    let again: Vec<&Question> = match scope.again {
+        true => work
+            .iter()
+            .filter_map(|&at| parts.questions.get(at))
+            .collect(),
+        false => Vec::new(),
+    };
+    if look {
+        for question in again {
+            for stage in stages {
+                ledger.forget(stage.name(), &question.id);
+            }
+        }
+    } else {
         parts.folder.clear_unfinished();
-        if scope.again {
-            let again: Vec<&Question> = work
-                .iter()
-                .filter_map(|&at| parts.questions.get(at))
-                .collect();
+        outdated::put_aside(&parts, &changed)?;
+        outdated::remember(&parts.questions, &mut ledger)?;
+        if !again.is_empty() {
             // First that it is to be made: a kill in between must not hide it.
             store::owe(&parts.folder, stages, &again)?;
             restart(&mut ledger, stages, &again)?;
@@ -66,6 +79,7 @@ pub fn prepare(
         parts,
         work,
         ledger: Arc::new(Mutex::new(ledger)),
+        outdated: changed,
     })
 }
 
@@ -98,9 +112,16 @@ fn keep_own(parts: &mut Parts, first: usize) -> Result<usize, BuildError> {
     Ok(first)
 }
 
-/// Positions of the questions that are worked on: of the first so many, those that are named.
-fn work(only: &[String], questions: &[Question], first: usize) -> Result<Vec<usize>, BuildError> {
-    let questions = questions.get(..first).unwrap_or(questions);
+/// Positions of the questions that are worked on: of the first so many, those that are named. `ids` are those of all
+/// that were given.
+fn work(
+    only: &[String],
+    questions: &[Question],
+    first: usize,
+    ids: &HashSet<String>,
+) -> Result<Vec<usize>, BuildError> {
+    let all = questions;
+    let questions = all.get(..first).unwrap_or(all);
     if only.is_empty() {
         return Ok((0..questions.len()).collect());
     }
@@ -108,6 +129,13 @@ fn work(only: &[String], questions: &[Question], first: usize) -> Result<Vec<usi
     for id in only {
         let at = questions.iter().position(|question| question.id == *id);
         let at = at.ok_or_else(|| {
+            if ids.contains(id) || all.iter().any(|question| question.id == *id) {
+                return BuildError::Usage(format!(
+                    "\"{}\": this question is not among the first {}, which are all that a limit or the given questions leave",
+                    short(id),
+                    count(questions.len(), "question")
+                ));
+            }
             let known: Vec<String> = questions.iter().take(3).map(|q| short(&q.id)).collect();
             BuildError::Usage(format!(
                 "\"{}\": no question has this id; there are {}, such as {}",

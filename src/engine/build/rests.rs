@@ -9,7 +9,11 @@ use serde_json::{Map, Value};
 
 use crate::data::dataset::{COUNTERFACTUALS, SIGNAL, SUB_QUESTIONS};
 use crate::domain::build::{Loss, QuestionReport, Stage};
+use crate::engine::build::outdated::line;
 use crate::engine::build::{Build, BuildError, Later};
+
+/// Why a record goes.
+const WHY: &str = "what it rests on has changed";
 
 /// The lists of a stage before and after it has run, by question.
 pub(super) struct Changed<'a> {
@@ -23,6 +27,8 @@ pub(super) struct Rest {
     pub stage: Stage,
     /// Its file, and the file's lists from now on; `None` where none of its records goes.
     pub lists: Option<(&'static str, Map<String, Value>)>,
+    /// The records that go, as the file of what went keeps them.
+    pub removed: Vec<Value>,
     /// Its part of the report from now on; `None` where nothing changes there.
     pub reports: Option<Map<String, Value>>,
     pub later: Later,
@@ -78,14 +84,18 @@ fn of_stage(
         due: 0,
     };
     let (mut touched, mut said) = (false, false);
+    let mut removed = Vec::new();
     lists.retain(|id, list| {
         let stays = known.contains(id.as_str());
         if !stays {
-            later.gone += list.as_array().map_or(0, Vec::len);
+            let records = list.as_array_mut().map(std::mem::take);
+            let records = records.unwrap_or_default().into_iter();
+            removed.extend(records.map(|record| line(id, stage, "its question is gone", record)));
             touched = true;
         }
         stays
     });
+    later.gone += removed.len();
     for question in &build.parts.questions {
         let id = question.id.as_str();
         let basis = |lists: &Map<String, Value>| basis(changed.stage, lists.get(id));
@@ -104,6 +114,7 @@ fn of_stage(
                 let stays = !removable || before.get(item) == after.get(item);
                 if !stays {
                     gone.push(item.to_owned());
+                    removed.push(line(id, stage, WHY, record.clone()));
                 }
                 stays
             });
@@ -139,6 +150,7 @@ fn of_stage(
     Rest {
         stage,
         lists: touched.then_some((file, lists)),
+        removed,
         reports: reports.filter(|_| said),
         later,
     }

@@ -73,6 +73,8 @@ pub(super) fn store(
         }
     }
     write_report(build, stage, &report, whole)?;
+    let gone: Vec<Value> = rests.iter().flat_map(|one| one.removed.clone()).collect();
+    folder.set_aside(&gone)?;
     for (name, lists) in rests.iter().rev().filter_map(|one| one.lists.as_ref()) {
         folder.write_lists(name, lists)?;
     }
@@ -162,8 +164,21 @@ pub(super) fn owe(
         return Ok(());
     }
     folder.write_object(REPORT, &whole)?;
+    let all = folder.questions()?.unwrap_or_default();
+    refresh_manifest(folder, &all)
+}
+
+/// Brings counts and hashes of the manifest in line with the files, where a stage has written one.
+///
+/// # Errors
+/// Where a file can't be read or written.
+pub(super) fn refresh_manifest(
+    folder: &BuiltFolder,
+    questions: &[Question],
+) -> Result<(), BuildError> {
     let mut manifest = folder.manifest()?;
     if manifest.contains_key("files") {
+        manifest.insert("counts".to_owned(), counts(folder, questions)?);
         manifest.insert("files".to_owned(), Value::Object(folder.hashes()?));
         folder.write_object(MANIFEST, &manifest)?;
     }
@@ -190,7 +205,8 @@ fn write_manifest(build: &Build, stage: Stage) -> Result<(), BuildError> {
         json!(crate::data::dataset::name_of(build.parts.folder.path())),
     );
     manifest.insert("documents".to_owned(), json!("medrgb build"));
-    manifest.insert("counts".to_owned(), counts(build)?);
+    let counts = counts(&build.parts.folder, &build.parts.questions)?;
+    manifest.insert("counts".to_owned(), counts);
     manifest.insert(
         "build".to_owned(),
         json!({
@@ -207,14 +223,14 @@ fn write_manifest(build: &Build, stage: Stage) -> Result<(), BuildError> {
 }
 
 /// How much of what there is.
-fn counts(build: &Build) -> Result<Value, BuildError> {
+fn counts(folder: &BuiltFolder, questions: &[Question]) -> Result<Value, BuildError> {
     let of = |name: &str| -> Result<usize, BuildError> {
-        let lists = build.parts.folder.lists(name)?;
+        let lists = folder.lists(name)?;
         let records = lists.values().filter_map(Value::as_array);
         Ok(records.map(Vec::len).sum())
     };
     Ok(json!({
-        "questions": build.parts.questions.len(),
+        "questions": questions.len(),
         "topics": of(TOPICS)?,
         "documents": of(SIGNAL)?,
         "sub_questions": of(SUB_QUESTIONS)?,

@@ -70,6 +70,11 @@ impl IndexFolder {
                 empty_shard(&state)
             )));
         }
+        if path.as_os_str().is_empty() {
+            return Err(RetrievalError(
+                "an index has an empty name; name its folder, or a collection as milvus://HOST:PORT/COLLECTION".into(),
+            ));
+        }
         Err(RetrievalError(match path.join(STATE).is_file() {
             true => format!(
                 "the index {} is not finished; run the same `medrgb index build` again, it goes on where it stopped",

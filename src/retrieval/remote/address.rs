@@ -37,8 +37,13 @@ pub struct Address {
 }
 
 impl Address {
-    /// Whether a text names something on a server, rather than a folder: it begins with a scheme, known or not.
+    /// Whether a text names something on a server, rather than a folder: it begins with a scheme, known or not, or with
+    /// one of ours and too few slashes.
     pub fn is_remote(text: &str) -> bool {
+        let begins = |scheme: &str| after(text, scheme.trim_end_matches('/')).is_some();
+        if begins(PLAIN) || begins(TLS) {
+            return true;
+        }
         text.split_once("://").is_some_and(|(scheme, _)| {
             let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
             !scheme.is_empty() && scheme.chars().all(fits)
@@ -267,7 +272,13 @@ mod tests {
     fn schemes_may_be_in_capitals_and_other_ones_are_no_folders() {
         let address = Address::parse("MILVUS+TLS://h/c").unwrap();
         assert_eq!((address.tls, address.host.as_str()), (true, "h"));
-        for text in ["MILVUS://h/c", "http://h/c", "milvus+tls://h/c"] {
+        for text in [
+            "MILVUS://h/c",
+            "http://h/c",
+            "milvus+tls://h/c",
+            "milvus:/h/c",
+            "milvus:h/c",
+        ] {
             assert!(Address::is_remote(text), "{text}");
         }
         for text in ["index", "./a b://c", "://x", "C:/index"] {

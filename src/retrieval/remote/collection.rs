@@ -1,5 +1,7 @@
 //! One collection on a server: made, filled, counted, searched, dropped.
 
+mod properties;
+
 use std::time::{Duration, Instant};
 
 use crate::retrieval::RetrievalError;
@@ -9,6 +11,7 @@ use crate::retrieval::remote::record::Record;
 use crate::retrieval::remote::shape::{
     CONTENT, Facts, ID, Near, Row, TITLE, VECTOR, fields, near, one_by_one,
 };
+use crate::retrieval::remote::standing::unfinished;
 use crate::retrieval::remote::values::{pair, placeholders, take_number, texts, value_of, vectors};
 use crate::retrieval::remote::wire::{self, consistency};
 
@@ -17,6 +20,13 @@ pub const MOST_HITS: usize = 16_384;
 
 const COUNT: &str = "count(*)";
 const METRIC: &str = "IP";
+
+/// What a server says of a collection.
+struct Described {
+    record: Record,
+    shards: i32,
+    properties: Vec<wire::KeyValue>,
+}
 
 /// A collection, there or to be made.
 #[derive(Debug)]
@@ -52,10 +62,10 @@ impl Collection {
     /// # Errors
     /// When the server can't be asked, or the collection is not ours.
     pub fn record(&self) -> Result<Option<Record>, RetrievalError> {
-        Ok(self.described()?.map(|(record, _)| record))
+        Ok(self.described()?.map(|described| described.record))
     }
 
-    fn described(&self) -> Result<Option<(Record, i32)>, RetrievalError> {
+    fn described(&self) -> Result<Option<Described>, RetrievalError> {
         let answer: Result<wire::Described, CallError> = self.client.call(
             "/milvus.proto.milvus.MilvusService/DescribeCollection",
             &format!("{} can't be looked up", self.place()),
@@ -68,7 +78,11 @@ impl Collection {
         };
         let schema = described.schema.unwrap_or_default();
         let record = Record::read(&described.properties, &schema.description, &self.place())?;
-        Ok(Some((record, described.shards)))
+        Ok(Some(Described {
+            record,
+            shards: described.shards,
+            properties: described.properties,
+        }))
     }
 
     /// What the server calls itself, such as `milvus_lite-3.2.2`.
@@ -402,9 +416,10 @@ impl Collection {
     /// # Errors
     /// When the server can't be asked, or the collection is not ours.
     pub fn facts(&self) -> Result<Option<Facts>, RetrievalError> {
-        let Some((record, shards)) = self.described()? else {
+        let Some(described) = self.described()? else {
             return Ok(None);
         };
+        let record = described.record;
         // Looking at a large collection must not load it.
         let loaded = self.is_loaded(&format!("{} can't be asked", self.place()))?;
         let documents = if loaded {
@@ -426,10 +441,11 @@ impl Collection {
             index_type: said("index_type"),
             index_params,
             precision: record.precision,
-            shards,
+            shards: described.shards,
             encoder: record.encoder,
             weights_sha256: record.weights_sha256,
             tool: record.tool,
+            unfinished: unfinished(&described.properties),
         }))
     }
 

@@ -9,6 +9,7 @@ pub mod collection;
 pub mod push;
 pub mod record;
 pub mod shape;
+pub mod standing;
 
 mod client;
 mod values;

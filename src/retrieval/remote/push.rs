@@ -1,19 +1,21 @@
 //! Filling a collection: rows in batches, cut to the fields' limits, tried again when a server is busy.
 //!
-//! Writing a row that is there replaces it, so that a push that was stopped is simply run again, from the beginning.
+//! A push that was stopped goes on where it was. Writing a row that is there replaces it, so that the batches of which it
+//! isn't known whether they were written are written again.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use half::f16;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::domain::text::short;
+use crate::domain::text::{count, short};
 use crate::retrieval::RetrievalError;
 use crate::retrieval::remote::collection::Collection;
 use crate::retrieval::remote::record::{Precision, Record};
 use crate::retrieval::remote::shape::{LONGEST_ID, LONGEST_TEXT, Row};
+use crate::retrieval::remote::standing::{SourceId, Standing};
 
 /// Rows of a batch at most.
 const BATCH: usize = 1000;
@@ -26,12 +28,17 @@ const WAITS: [Duration; 4] = [
     Duration::from_secs(2),
     Duration::from_secs(4),
 ];
+/// Writing takes at least that many times as long as noting how far it is: a note changes the collection's description,
+/// which every machine of a cluster has to hear of.
+const NOTING: u32 = 20;
 /// Refused rows that are named.
 const NAMED: usize = 5;
 
 /// What came of a push.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Pushed {
+    /// Rows that an earlier push of the same source, which was stopped, had written.
+    pub already: usize,
     /// Rows written: new ones and replaced ones.
     pub written: usize,
     /// Rows that can't be written, each by itself.
@@ -42,57 +49,187 @@ pub struct Pushed {
     pub cut: usize,
 }
 
-/// Writes rows into a collection that exists. `progress` gets the number of rows looked at and may stop.
-///
-/// # Errors
-/// When the rows can't be read, the server fails repeatedly, or `progress` breaks; what is written stays.
-pub fn push(
-    collection: &Collection,
-    record: &Record,
-    rows: &mut dyn Iterator<Item = Result<Row, RetrievalError>>,
-    progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
-) -> Result<Pushed, RetrievalError> {
-    let mut pushed = Pushed::default();
-    let mut batch = Batch::default();
-    let mut seen = 0;
-    for row in rows {
-        seen += 1;
-        match fitted(row?, record) {
-            Ok((row, cut)) => {
-                pushed.cut += cut;
-                if !batch.has_room_for(&row) {
-                    write(collection, record, &mut batch, &mut pushed)?;
-                    if progress(seen - 1).is_break() {
-                        return Err(stopped(pushed.written));
-                    }
-                }
-                batch.add(row);
-            }
-            Err(why) => {
-                pushed.refused += 1;
-                if pushed.reasons.len() < NAMED {
-                    pushed.reasons.push(format!("document {seen}: {why}"));
-                }
-            }
-        }
-    }
-    write(collection, record, &mut batch, &mut pushed)?;
-    if progress(seen).is_break() {
-        return Err(stopped(pushed.written));
-    }
-    match collection.flush() {
-        // What is written is safe in the server's log; a cluster flushes by itself, and limits how often one
-        // may ask for it.
-        Err(error) if error.passing => {}
-        flushed => flushed?,
-    }
-    Ok(pushed)
+/// What is to be written.
+pub struct Source<'a> {
+    /// Tells it from all others.
+    pub id: SourceId,
+    /// Documents.
+    pub count: usize,
+    /// The document at a position, with its vector.
+    pub row: &'a dyn Fn(usize) -> Result<Row, RetrievalError>,
 }
 
-fn stopped(written: usize) -> RetrievalError {
-    RetrievalError(format!(
-        "stopped after {written} documents; they stay in the remote index; the same command writes all of them, and replaces those that are there"
-    ))
+/// A push that goes on where an earlier one of the same source was stopped.
+pub struct Push<'a> {
+    collection: &'a Collection,
+    record: &'a Record,
+    source: &'a Source<'a>,
+    standing: Standing,
+    /// Whether the collection takes notes of how far the push is.
+    noting: bool,
+    noted: Instant,
+    /// What the last note took.
+    cost: Duration,
+}
+
+impl<'a> Push<'a> {
+    /// Looks up how far an earlier push of this source has come. Those of other sources, which this one may write over,
+    /// are no longer known from now on.
+    ///
+    /// # Errors
+    /// When the server can't be asked.
+    pub fn begin(
+        collection: &'a Collection,
+        record: &'a Record,
+        source: &'a Source<'a>,
+    ) -> Result<Push<'a>, RetrievalError> {
+        let properties = collection.properties()?;
+        for other in source.id.others(&properties) {
+            collection.forget_property(&other)?;
+        }
+        let known = source.id.standing(&properties);
+        let mut standing = known
+            .filter(|standing| standing.of == source.count)
+            .unwrap_or_default();
+        standing.of = source.count;
+        standing.pushed.already += std::mem::take(&mut standing.pushed.written);
+        let mut push = Push {
+            collection,
+            record,
+            source,
+            standing,
+            noting: true,
+            noted: Instant::now(),
+            cost: Duration::ZERO,
+        };
+        push.note();
+        Ok(push)
+    }
+
+    /// Documents that an earlier push has written.
+    pub fn already(&self) -> usize {
+        self.standing.pushed.already
+    }
+
+    /// Writes what is left into the collection. `progress` gets the number of rows looked at and may stop.
+    ///
+    /// # Errors
+    /// When the rows can't be read, the server fails repeatedly, or `progress` breaks; what is written stays.
+    pub fn run(
+        mut self,
+        progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> Result<Pushed, RetrievalError> {
+        let mut batch = Batch::default();
+        for at in self.standing.done..self.source.count {
+            match fitted((self.source.row)(at)?, self.record) {
+                Ok((row, cut)) => {
+                    if !batch.has_room_for(&row) {
+                        self.write_until(at, &mut batch, progress)?;
+                    }
+                    self.standing.pushed.cut += cut;
+                    batch.add(row);
+                }
+                Err(why) => self.refuse(at, &why),
+            }
+        }
+        self.write_until(self.source.count, &mut batch, progress)?;
+        match self.collection.flush() {
+            // What is written is safe in the server's log; a cluster flushes by itself, and limits how often one
+            // may ask for it.
+            Err(error) if error.passing => {}
+            flushed => flushed?,
+        }
+        if self.noting {
+            // A note that stays says that all is there, which is true.
+            let _ = self.collection.forget_property(&self.source.id.property());
+        }
+        Ok(self.standing.pushed)
+    }
+
+    fn refuse(&mut self, at: usize, why: &str) {
+        let pushed = &mut self.standing.pushed;
+        pushed.refused += 1;
+        if pushed.reasons.len() < NAMED {
+            pushed.reasons.push(format!("document {}: {why}", at + 1));
+        }
+    }
+
+    /// Writes a batch, after which the first `done` documents are dealt with.
+    fn write_until(
+        &mut self,
+        done: usize,
+        batch: &mut Batch,
+        progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> Result<(), RetrievalError> {
+        self.write(batch)?;
+        self.standing.done = done;
+        let stop = progress(done).is_break();
+        if stop || self.noted.elapsed() > self.cost * NOTING {
+            self.note();
+        }
+        match stop {
+            true => Err(self.stopped()),
+            false => Ok(()),
+        }
+    }
+
+    fn write(&mut self, batch: &mut Batch) -> Result<(), RetrievalError> {
+        if batch.rows.is_empty() {
+            return Ok(());
+        }
+        let mut waits = WAITS.iter();
+        loop {
+            match self.collection.upsert(&batch.rows, self.record) {
+                Ok(()) => break,
+                Err(error) if error.passing => match waits.next() {
+                    Some(wait) => std::thread::sleep(*wait),
+                    None => return Err(self.after(&error.sentence)),
+                },
+                Err(error) => return Err(self.after(&error.sentence)),
+            }
+        }
+        self.standing.pushed.written += batch.rows.len();
+        *batch = Batch::default();
+        Ok(())
+    }
+
+    /// Notes in the collection how far the push is. A server that refuses is not asked again: the push itself is fine.
+    fn note(&mut self) {
+        if !self.noting {
+            return;
+        }
+        let started = Instant::now();
+        if let Ok(json) = serde_json::to_string(&self.standing) {
+            let name = self.source.id.property();
+            let noted = self.collection.set_property(&name, &json);
+            self.noting = noted.map_or_else(|error| error.passing, |()| true);
+        }
+        self.cost = started.elapsed();
+        self.noted = Instant::now();
+    }
+
+    fn stopped(&self) -> RetrievalError {
+        RetrievalError(format!("stopped: {}", self.stays("there")))
+    }
+
+    fn after(&self, sentence: &str) -> RetrievalError {
+        RetrievalError(format!("{sentence} ({})", self.stays("about there")))
+    }
+
+    /// What is written, and what the same command does next.
+    fn stays(&self, place: &str) -> String {
+        let pushed = &self.standing.pushed;
+        let next = match self.noting {
+            true => format!("goes on {place}"),
+            false => "writes all of them again, since the server takes no note of how far it is"
+                .to_owned(),
+        };
+        format!(
+            "{} of {} are written and stay in the remote index; the same command {next}",
+            pushed.already + pushed.written,
+            count(self.source.count, "document")
+        )
+    }
 }
 
 #[derive(Default)]
@@ -120,37 +257,6 @@ impl Batch {
 
 fn size(row: &Row) -> usize {
     row.id.len() + row.title.len() + row.content.len() + row.vector.len() * 4 + 16
-}
-
-fn write(
-    collection: &Collection,
-    record: &Record,
-    batch: &mut Batch,
-    pushed: &mut Pushed,
-) -> Result<(), RetrievalError> {
-    if batch.rows.is_empty() {
-        return Ok(());
-    }
-    let mut waits = WAITS.iter();
-    loop {
-        match collection.upsert(&batch.rows, record) {
-            Ok(()) => break,
-            Err(error) if error.passing => match waits.next() {
-                Some(wait) => std::thread::sleep(*wait),
-                None => return Err(after(error.sentence, pushed.written)),
-            },
-            Err(error) => return Err(after(error.sentence, pushed.written)),
-        }
-    }
-    pushed.written += batch.rows.len();
-    *batch = Batch::default();
-    Ok(())
-}
-
-fn after(sentence: String, written: usize) -> RetrievalError {
-    RetrievalError(format!(
-        "{sentence} ({written} documents are written and stay; the same command writes all of them again)"
-    ))
 }
 
 /// A row that fits the collection's fields, and how many of its texts were cut for that.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::retrieval::RetrievalError;
 use crate::retrieval::remote::record::{Precision, Record};
+use crate::retrieval::remote::standing::Standing;
 use crate::retrieval::remote::values::{pair, take_texts, take_vectors};
 use crate::retrieval::remote::wire::{self, data_type};
 
@@ -69,6 +70,8 @@ pub struct Facts {
     pub weights_sha256: String,
     /// The program that made the collection.
     pub tool: String,
+    /// Pushes that were stopped before their end.
+    pub unfinished: Vec<Standing>,
 }
 
 pub(super) fn fields(record: &Record) -> Vec<wire::FieldSchema> {

@@ -188,6 +188,16 @@ message! {
 }
 
 message! {
+    /// Sets properties, or takes those named back.
+    AlterCollection {
+        2 one string database: String,
+        3 one string collection: String,
+        5 many message properties: Vec<KeyValue>,
+        6 many string deleted: Vec<String>,
+    }
+}
+
+message! {
     CreateIndex {
         2 one string database: String,
         3 one string collection: String,

@@ -37,6 +37,8 @@ pub struct BuildPlan {
     pub caution: Option<String>,
     /// Questions that are worked on, and questions of the folder.
     pub questions: (usize, usize),
+    /// That questions have changed since their items were made; empty where none has.
+    pub changed: String,
     /// The stages.
     pub stages: Vec<StagePlan>,
     /// What they add up to.

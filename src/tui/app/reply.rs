@@ -1,128 +1,28 @@
-//! Replies: running, finished in this session, or read from the store.
+//! A reply: running, finished in this session, or read from the store.
 
-use std::collections::HashSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use unicode_width::UnicodeWidthStr;
-
 use crate::data::annotations::reply_id;
-use crate::data::store::{Brief, ReplyRecord};
-use crate::domain::answer::{Ending, Outcome, ParsedReply, ReplyShape, parse};
-use crate::domain::context::{Context, Scenario};
+use crate::data::store::ReplyRecord;
+use crate::domain::answer::{Ending, ParsedReply, ReplyShape, parse};
+use crate::domain::context::Context;
 use crate::domain::question::Question;
 use crate::domain::score::{Scores, score};
-use crate::model::{ModelIdentity, Reply, Timing, Usage};
+use crate::model::{Reply, Timing, Usage};
 use crate::tui::app::Ticket;
 use crate::tui::app::probe::Audit;
-use crate::tui::widgets::line::{cut, one_line};
 use crate::tui::widgets::text::Rich;
 
-/// A reply in one word, for lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Verdict {
-    /// Chose the right option.
-    Right,
-    /// Chose a wrong one.
-    Wrong,
-    /// Said that the information does not suffice.
-    Insufficient,
-    /// Came, but no answer can be read from it.
-    Unreadable,
-    /// No reply came.
-    Unavailable,
-}
+mod introduced;
+mod replies;
+mod verdict;
 
-impl Verdict {
-    /// All of them, in the order of lists.
-    pub const ALL: [Verdict; 5] = [
-        Verdict::Right,
-        Verdict::Wrong,
-        Verdict::Insufficient,
-        Verdict::Unreadable,
-        Verdict::Unavailable,
-    ];
+pub use introduced::{caution, introduced};
+pub use replies::{Chosen, Replies, Whose};
+pub use verdict::{LastReply, Verdict};
 
-    /// The verdict on a stored reply of which only the outline is known.
-    pub fn of_brief(brief: &Brief) -> Verdict {
-        Verdict::from(brief.outcome, brief.correct)
-    }
-
-    /// The verdict on a stored reply.
-    pub fn of(record: &ReplyRecord) -> Verdict {
-        match (&record.parsed, &record.scores) {
-            (Some(parsed), Some(scores)) => Verdict::from(parsed.outcome, scores.main_correct),
-            _ => Verdict::Unavailable,
-        }
-    }
-
-    fn from(outcome: Outcome, correct: Option<bool>) -> Verdict {
-        match outcome {
-            Outcome::Insufficient => Verdict::Insufficient,
-            Outcome::Answered if correct == Some(true) => Verdict::Right,
-            Outcome::Answered => Verdict::Wrong,
-            outcome if !outcome.is_reply() => Verdict::Unavailable,
-            _ => Verdict::Unreadable,
-        }
-    }
-
-    /// Whether a reply with this verdict says something about the model.
-    pub fn counts(self) -> bool {
-        self != Verdict::Unavailable
-    }
-
-    /// Mark and word.
-    pub fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Verdict::Right => ("✓", "right"),
-            Verdict::Wrong => ("✗", "wrong"),
-            Verdict::Insufficient => ("–", "insufficient"),
-            Verdict::Unreadable => ("?", "unreadable"),
-            Verdict::Unavailable => ("!", "unavailable"),
-        }
-    }
-}
-
-/// What a list says of the tries at a question: one that was stopped does not hide an earlier answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LastReply {
-    /// The verdict on the newest try which counts, else on the newest.
-    pub verdict: Verdict,
-    /// Whether a later try was stopped or gave no reply.
-    pub later_try: bool,
-}
-
-impl LastReply {
-    /// Of several tries, newest first.
-    pub fn of(tries: impl Iterator<Item = Verdict>) -> Option<LastReply> {
-        let mut newest = None;
-        for verdict in tries {
-            if verdict.counts() {
-                let later_try = newest.is_some();
-                return Some(LastReply { verdict, later_try });
-            }
-            newest.get_or_insert(verdict);
-        }
-        newest.map(|verdict| LastReply {
-            verdict,
-            later_try: false,
-        })
-    }
-
-    /// After one more try.
-    pub fn after(earlier: Option<LastReply>, verdict: Verdict) -> LastReply {
-        match earlier {
-            Some(last) if last.verdict.counts() && !verdict.counts() => LastReply {
-                later_try: true,
-                ..last
-            },
-            _ => LastReply {
-                verdict,
-                later_try: false,
-            },
-        }
-    }
-}
+use introduced::caution_of;
 
 /// Where a reply stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -408,44 +308,6 @@ impl ReplyState {
     }
 }
 
-/// Caution to show beside the scores of a stored reply.
-fn caution_of(record: &ReplyRecord) -> Option<String> {
-    let identity = record.model.get("identity").unwrap_or(&record.model);
-    let identity: ModelIdentity = serde_json::from_value(identity.clone()).ok()?;
-    caution(&identity)
-}
-
-/// What must be said beside everything this model says.
-pub fn caution(identity: &ModelIdentity) -> Option<String> {
-    match identity.backend {
-        crate::model::BackendKind::Replay => Some(match &identity.caution {
-            Some(caution) => format!("{} · {caution}", identity.detail),
-            None => identity.detail.clone(),
-        }),
-        _ => identity.caution.clone(),
-    }
-}
-
-/// A model in at most `width` columns: name, what is behind it, caution. What lies between the name and the caution
-/// is shortened first.
-pub fn introduced(identity: &ModelIdentity, width: usize) -> (String, Option<String>) {
-    const LEAST: usize = 12;
-    let name = one_line(&identity.name);
-    let room = width.saturating_sub(name.width());
-    let behind = match identity.backend {
-        crate::model::BackendKind::Replay => Some(one_line(&identity.detail)),
-        _ => None,
-    };
-    let caution = identity.caution.as_deref().map(one_line);
-    let taken = caution.as_ref().map_or(0, |caution| caution.width() + 3);
-    let middle = room.saturating_sub(taken + 3);
-    let behind = behind
-        .filter(|behind| middle >= LEAST.min(behind.width()))
-        .map(|behind| cut(&behind, middle));
-    let parts: Vec<String> = behind.into_iter().chain(caution).collect();
-    (name, (!parts.is_empty()).then(|| parts.join(" · ")))
-}
-
 /// How often a label stands in a text as a whole word (`DOC_1` is not in `DOC_12`).
 fn mentions(text: &str, label: &str) -> usize {
     if label.is_empty() {
@@ -458,206 +320,9 @@ fn mentions(text: &str, label: &str) -> usize {
         .count()
 }
 
-/// The model that is asked, as far as it is known.
-#[derive(Debug)]
-pub enum Chosen {
-    /// By the name that the settings give it; replies may be stored under another.
-    Named(String),
-    /// It has been opened.
-    Opened(ModelIdentity),
-}
-
-/// Whose a reply is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
-    /// The chosen model's.
-    Chosen,
-    /// Another model's.
-    Another,
-    /// That can't be said before the chosen model has been opened.
-    Unknown,
-}
-
-/// All replies at hand.
-#[derive(Debug)]
-pub struct Replies {
-    /// The model that is asked: its replies come before those of others.
-    pub chosen: Chosen,
-    /// The one that is coming; at most one at a time.
-    pub running: Option<ReplyState>,
-    /// Finished in this session, oldest first.
-    pub recent: Vec<ReplyState>,
-    /// Question id and its stored replies, newest first.
-    pub stored: Option<(String, Vec<ReplyState>)>,
-}
-
-/// Finished replies kept in memory; older ones are in the store.
-const KEPT: usize = 100;
-
-impl Replies {
-    /// None yet; the model that is asked has this name in the settings.
-    pub fn of(model: &str) -> Replies {
-        Replies {
-            chosen: Chosen::Named(model.to_owned()),
-            running: None,
-            recent: Vec::new(),
-            stored: None,
-        }
-    }
-
-    /// Whose a reply is. What was not read from the store came in this session, from the chosen model.
-    pub fn whose(&self, reply: &ReplyState) -> Whose {
-        match &self.chosen {
-            _ if reply.stored_at.is_none() => Whose::Chosen,
-            Chosen::Named(name) if *name == reply.model => Whose::Chosen,
-            Chosen::Named(_) => Whose::Unknown,
-            Chosen::Opened(identity) if identity.answers_to(&reply.model) => Whose::Chosen,
-            Chosen::Opened(_) => Whose::Another,
-        }
-    }
-
-    fn is_chosen(&self, reply: &ReplyState) -> bool {
-        self.whose(reply) == Whose::Chosen
-    }
-
-    /// How many models have a reply that counts to exactly this context.
-    pub fn models(&self, context: &Context) -> usize {
-        let replies = self.newest_first();
-        let names: HashSet<Option<&str>> = replies
-            .filter(|reply| reply.context == *context && reply.counts())
-            .map(|reply| (!self.is_chosen(reply)).then_some(reply.model.as_str()))
-            .collect();
-        names.len()
-    }
-
-    /// The reply to show with exactly this context: the one that is coming, else the chosen model's newest that
-    /// counts, else the newest that counts, else the newest, the chosen model's first.
-    pub fn shown(&self, context: &Context) -> Option<&ReplyState> {
-        self.best(|reply| reply.context == *context)
-    }
-
-    /// As [`Replies::shown`], of all replies to a question in a scenario.
-    pub fn latest(&self, question_id: &str, scenario: Scenario) -> Option<&ReplyState> {
-        self.best(|reply| reply.question.id == question_id && reply.context.scenario == scenario)
-    }
-
-    /// All replies to a question that are at hand, newest first.
-    pub fn to<'a>(&'a self, question_id: &'a str) -> impl Iterator<Item = &'a ReplyState> + 'a {
-        self.newest_first()
-            .filter(move |reply| reply.question.id == question_id)
-    }
-
-    fn best(&self, fits: impl Fn(&ReplyState) -> bool) -> Option<&ReplyState> {
-        let all = || self.newest_first().filter(|reply| fits(reply));
-        all()
-            .find(|reply| reply.running() || (reply.counts() && self.is_chosen(reply)))
-            .or_else(|| all().find(|reply| reply.counts()))
-            .or_else(|| all().find(|reply| self.is_chosen(reply)))
-            .or_else(|| all().next())
-    }
-
-    /// The newest try of a model with exactly this context, where its older reply is shown because this one was stopped
-    /// or failed; where another model's reply is shown, the newest try of the chosen one.
-    pub fn failed_since(&self, context: &Context) -> Option<&ReplyState> {
-        let shown = self.shown(context).filter(|reply| reply.counts())?;
-        let mut tries = self
-            .newest_first()
-            .filter(|reply| reply.context == *context && !reply.running());
-        if self.whose(shown) == Whose::Another {
-            return tries.find(|reply| self.is_chosen(reply));
-        }
-        let of_it = |reply: &&ReplyState| match self.is_chosen(shown) {
-            true => self.is_chosen(reply),
-            false => reply.model == shown.model,
-        };
-        tries
-            .take_while(|reply| !std::ptr::eq(*reply, shown))
-            .find(of_it)
-    }
-
-    /// As [`Replies::shown`], to change it.
-    pub fn shown_mut(&mut self, context: &Context) -> Option<&mut ReplyState> {
-        let shown = std::ptr::from_ref(self.shown(context)?);
-        let at = self
-            .newest_first()
-            .position(|reply| std::ptr::eq(reply, shown))?;
-        let stored = self.stored.iter_mut().flat_map(|(_, replies)| replies);
-        self.running
-            .iter_mut()
-            .chain(self.recent.iter_mut().rev())
-            .chain(stored)
-            .nth(at)
-    }
-
-    fn newest_first(&self) -> impl Iterator<Item = &ReplyState> {
-        let stored = self.stored.iter().flat_map(|(_, replies)| replies);
-        self.running
-            .iter()
-            .chain(self.recent.iter().rev())
-            .chain(stored)
-    }
-
-    /// Moves the running reply to the finished ones.
-    pub fn settle(&mut self) {
-        if let Some(reply) = self.running.take() {
-            if self.recent.len() >= KEPT {
-                self.recent.remove(0);
-            }
-            self.recent.push(reply);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_try_that_gave_nothing_hides_no_reply_but_is_marked() {
-        let last = |verdict, later_try| LastReply { verdict, later_try };
-        let of = |tries: &[Verdict]| LastReply::of(tries.iter().copied());
-        let (right, wrong, none) = (Verdict::Right, Verdict::Wrong, Verdict::Unavailable);
-        assert_eq!(of(&[]), None);
-        assert_eq!(of(&[none, none]), Some(last(none, false)));
-        assert_eq!(of(&[none, right, wrong]), Some(last(right, true)));
-        assert_eq!(of(&[wrong, none, right]), Some(last(wrong, false)));
-        // One try after the other gives the same.
-        for tries in [
-            vec![none, none],
-            vec![none, right, wrong],
-            vec![wrong, none, right],
-        ] {
-            let one_by_one = tries.iter().rev().fold(None, |earlier, &verdict| {
-                Some(LastReply::after(earlier, verdict))
-            });
-            assert_eq!(one_by_one, of(&tries), "{tries:?}");
-        }
-    }
-
-    #[test]
-    fn the_caution_is_cut_last() {
-        let identity = ModelIdentity {
-            name: "replay:night".into(),
-            backend: crate::model::BackendKind::Replay,
-            detail: "embedded:small-model, recorded on 2026-11-30, replay of the run night".into(),
-            caution: Some("demo model, not a serious score".into()),
-            window: None,
-            replayed: Vec::new(),
-        };
-        let at = |width| {
-            let (name, rest) = introduced(&identity, width);
-            format!("{name} · {}", rest.unwrap_or_default())
-        };
-        assert_eq!(
-            at(200),
-            "replay:night · embedded:small-model, recorded on 2026-11-30, replay of the run night · demo model, not a serious score"
-        );
-        assert_eq!(
-            at(76),
-            "replay:night · embedded:small-model, reco… · demo model, not a serious score"
-        );
-        assert_eq!(at(50), "replay:night · demo model, not a serious score");
-    }
 
     #[test]
     fn labels_are_counted_as_whole_words() {

@@ -99,7 +99,7 @@ pub(super) const ROWS: &[CommandInfo] = &[
         "find",
         &["t"],
         &[Screen::Browse, Screen::Instance],
-        "find text",
+        "find",
         "search the words of questions, documents, reasoning and notes",
     ),
     row(

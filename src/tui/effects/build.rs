@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use crate::data::built::PAGES;
-use crate::domain::build::closing::nothing_kept;
+use crate::data::built::{ASIDE, PAGES};
+use crate::domain::build::closing::{nothing_kept, of_changed};
 use crate::domain::build::{Held, Predicted, Stage};
 use crate::engine::build::web::{Engine, Web, WebSettings};
 use crate::engine::build::{
@@ -101,6 +101,10 @@ pub(super) fn planned(
         model: identity.map(|identity| identity.name.clone()),
         caution: identity.and_then(|identity| identity.caution.clone()),
         questions: (build.work.len(), build.parts.questions.len()),
+        changed: match &build.outdated {
+            none if none.ids.is_empty() => String::new(),
+            some => of_changed(some.ids.len(), &some.gone, ASIDE),
+        },
         all: Predicted::of(&stages),
         stages,
         prices,

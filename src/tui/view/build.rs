@@ -43,7 +43,7 @@ fn title(app: &App, area: Rect, buffer: &mut Buffer) {
         Loaded::Ready(held) if held.begun => {
             format!("  begun, {}", count(held.questions.len(), "question"))
         }
-        Loaded::Ready(_) => "  new".to_owned(),
+        Loaded::Ready(_) => "  a new folder".to_owned(),
         Loaded::Failed(_) => "  can't be used".to_owned(),
         _ => String::new(),
     };

@@ -5,6 +5,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Borders, Widget};
+use unicode_width::UnicodeWidthStr;
 
 use crate::domain::passage::Role;
 use crate::tui::app::annotate::RunList;
@@ -147,70 +148,57 @@ pub(super) fn footer(app: &App, area: Rect, buffer: &mut Buffer) {
         return message(app, notice, area, buffer);
     }
     clear(app, row, buffer);
+    let width = usize::from(row.width);
+    let fixed = |hints: &[&'static str]| fixed(theme, hints, width);
     let spans = match &app.overlay {
-        Some(Overlay::Palette { .. }) => {
-            fixed(theme, &["enter run", "up/down choose", "esc close"])
-        }
+        Some(Overlay::Palette { .. }) => fixed(&["enter run", "up/down choose", "esc close"]),
         Some(Overlay::Runs { .. }) => match &app.annotate.runs {
             RunList::Ready(runs) if !runs.is_empty() => {
-                fixed(theme, &["enter choose", "up/down move", "esc close"])
+                fixed(&["enter choose", "up/down move", "esc close"])
             }
-            _ => fixed(theme, &["esc close"]),
+            _ => fixed(&["esc close"]),
         },
-        Some(Overlay::Facets { .. }) => fixed(
-            theme,
-            &["space choose", "c clear", "up/down move", "esc close"],
-        ),
-        Some(Overlay::Reject { typing: true, .. }) => fixed(
-            theme,
-            &["enter reject", "esc back to the reasons", "ctrl-u clear"],
-        ),
-        Some(Overlay::Reject { .. }) => fixed(
-            theme,
-            &["enter reject", "n add words", "up/down choose", "esc close"],
-        ),
-        Some(Overlay::Pieces { .. }) => fixed(
-            theme,
-            &["letter takes its row", "enter the chosen one", "esc close"],
-        ),
-        Some(_) => fixed(theme, &["j k scroll", "space page", "esc close"]),
-        None if app.screen == Screen::Browse && app.browse.typing => fixed(
-            theme,
-            &[
-                "type to filter",
-                "enter keep",
-                "esc clear",
-                "up/down choose",
-            ],
-        ),
-        None if app.screen == Screen::Retrieval && app.retrieval.typing => fixed(
-            theme,
-            &["enter search", "esc leave the line", "ctrl-u clear"],
-        ),
+        Some(Overlay::Facets { .. }) => {
+            fixed(&["space choose", "c clear", "up/down move", "esc close"])
+        }
+        Some(Overlay::Reject { typing: true, .. }) => {
+            fixed(&["enter reject", "esc back to the reasons", "ctrl-u clear"])
+        }
+        Some(Overlay::Reject { .. }) => {
+            fixed(&["enter reject", "n add words", "up/down choose", "esc close"])
+        }
+        Some(Overlay::Pieces { .. }) => {
+            fixed(&["letter takes its row", "enter the chosen one", "esc close"])
+        }
+        Some(_) => fixed(&["j k scroll", "space page", "esc close"]),
+        None if app.screen == Screen::Browse && app.browse.typing => fixed(&[
+            "type to filter",
+            "enter keep",
+            "esc clear",
+            "up/down choose",
+        ]),
+        None if app.screen == Screen::Retrieval && app.retrieval.typing => {
+            fixed(&["enter search", "esc leave the line", "ctrl-u clear"])
+        }
         None if app.screen == Screen::Sweep && app.sweep.form.typing => {
-            fixed(theme, &["enter done", "ctrl-u clear"])
+            fixed(&["enter done", "ctrl-u clear"])
         }
-        None if app.screen == Screen::Find && app.find.typing => fixed(
-            theme,
-            &[
-                "type words",
-                "enter to the list",
-                "up/down choose",
-                "esc back",
-            ],
-        ),
+        None if app.screen == Screen::Find && app.find.typing => fixed(&[
+            "type words",
+            "enter to the list",
+            "up/down choose",
+            "esc back",
+        ]),
         None if app.screen == Screen::Build && app.build.form.typing => {
-            fixed(theme, &["enter done", "ctrl-u clear"])
+            fixed(&["enter done", "ctrl-u clear"])
         }
-        None if app.screen == Screen::ReviewItem && app.review.note.is_some() => fixed(
-            theme,
-            &["enter keep the note", "esc drop it", "ctrl-u clear"],
-        ),
-        None if app.screen == Screen::Annotate && app.annotate.note.is_some() => fixed(
-            theme,
-            &["enter keep the note", "esc drop it", "ctrl-u clear"],
-        ),
-        None => keys(app, usize::from(row.width)),
+        None if app.screen == Screen::ReviewItem && app.review.note.is_some() => {
+            fixed(&["enter keep the note", "esc drop it", "ctrl-u clear"])
+        }
+        None if app.screen == Screen::Annotate && app.annotate.note.is_some() => {
+            fixed(&["enter keep the note", "esc drop it", "ctrl-u clear"])
+        }
+        None => keys(app, width),
     };
     put(buffer, row.x, row.y, &Line::from(spans), row.width);
 }
@@ -250,23 +238,39 @@ fn message(app: &App, notice: &Notice, area: Rect, buffer: &mut Buffer) {
     flow.draw(text, buffer, 0, &app.theme);
 }
 
-fn fixed(theme: &Theme, hints: &[&str]) -> Vec<Span<'static>> {
+/// Hints of a state with few keys; what does not fit is left out, never cut. The first and the way out come first.
+fn fixed(theme: &Theme, hints: &[&'static str], width: usize) -> Vec<Span<'static>> {
+    const GAP: usize = 3;
+    let mut order: Vec<usize> = (0..hints.len()).collect();
+    order.sort_by_key(|&at| at > 0 && !hints[at].starts_with("esc"));
+    let mut room = (width + GAP).saturating_sub(1);
+    let mut chosen = Vec::new();
+    for at in order {
+        let needed = hints[at].width() + GAP;
+        if needed <= room || at == 0 {
+            room = room.saturating_sub(needed);
+            chosen.push(at);
+        }
+    }
     let mut spans = vec![Span::raw(" ")];
-    for hint in hints {
-        let (key, word) = hint.split_once(' ').unwrap_or((hint, ""));
-        spans.push(span(theme, key, Tone::Key));
-        spans.push(span(theme, format!(" {word}   "), Tone::Faint));
+    for (at, hint) in hints.iter().enumerate() {
+        if chosen.contains(&at) {
+            let (key, word) = hint.split_once(' ').unwrap_or((hint, ""));
+            spans.push(span(theme, key, Tone::Key));
+            spans.push(span(theme, format!(" {word}   "), Tone::Faint));
+        }
     }
     spans
 }
 
 /// Commands whose keys stand in the footer before others where not all fit: without them nobody gets far, or
 /// out again. Most needed first.
-const FIRST: [Command; 38] = [
+const FIRST: [Command; 45] = [
     Command::Help,
     Command::Back,
     Command::Leave,
     Command::Open,
+    Command::Filter,
     Command::Accept,
     Command::Edit,
     Command::Reject,
@@ -296,11 +300,17 @@ const FIRST: [Command; 38] = [
     Command::Facets,
     Command::NextScenario,
     Command::LessSignal,
-    Command::Retrieval,
     Command::TalkFaster,
     Command::NextChange,
+    Command::Probe,
+    Command::Why,
+    Command::Annotate,
+    Command::FindText,
     Command::NextDiffView,
     Command::FocusNext,
+    Command::Retrieval,
+    Command::Sweep,
+    Command::Compare,
 ];
 
 /// Keys that share a word in the footer.
@@ -456,7 +466,12 @@ fn matters_in_making(app: &App, command: Command) -> Option<bool> {
         // They lead to where one is, or are on every screen and would crowd out what matters there.
         Command::Review => app.data().is_some() && app.screen == Screen::Browse,
         Command::Build => app.screen == Screen::Browse,
-        Command::Sweep | Command::Compare if reviewing || app.screen == Screen::Build => false,
+        Command::Sweep | Command::Compare
+            if reviewing
+                || matches!(app.screen, Screen::Build | Screen::Queue | Screen::Annotate) =>
+        {
+            false
+        }
         Command::BuildChoose | Command::BuildValueBack | Command::BuildValueNext => {
             page == build::Page::Plan
         }

@@ -9,24 +9,27 @@ use crate::domain::compare::{Answered, Cell, McNemar, Side, Unit};
 use crate::domain::report::Measure;
 use crate::domain::text::count;
 use crate::tui::app::App;
-use crate::tui::app::compare::{Compared, Contender, Page, contenders, words};
+use crate::tui::app::compare::{Compared, Contender, Page, words};
 use crate::tui::app::loaded::Loaded;
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
-use crate::tui::view::browse::verdict_tone;
 use crate::tui::view::chrome::{bar, frame, inside, panel, put, span};
+use crate::tui::view::documents;
 use crate::tui::view::instance::first_fitting;
 use crate::tui::view::sweep::{WIDE, body, select, waiting};
-use crate::tui::view::{documents, reply};
 use crate::tui::widgets::flow::{Flow, scroll_bar};
 use crate::tui::widgets::line::{cut, cut_spans, fit, one_line};
 
-use table::Table;
-
+mod choose;
+mod pair;
 mod table;
 
-/// From this width on both replies stand side by side.
-const PAIR_WIDE: u16 = 76;
+pub use choose::visible_runs;
+pub use pair::reply_extent;
+
+use choose::choose;
+use pair::pair;
+use table::Table;
 
 pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
     title(app, buffer);
@@ -60,99 +63,6 @@ fn title(app: &App, buffer: &mut Buffer) {
         left,
         Vec::new(),
     );
-}
-
-/// Where the rows of the choice are: below two rows that say what to do and name the columns.
-fn choice_rows(app: &App) -> Rect {
-    let inner = inside(body(app));
-    Rect {
-        y: inner.y + 2,
-        height: inner.height.saturating_sub(2),
-        ..inner
-    }
-}
-
-/// Rows that the list of contenders shows.
-pub fn visible_runs(app: &App) -> usize {
-    usize::from(choice_rows(app).height)
-}
-
-fn choose(app: &App, area: Rect, buffer: &mut Buffer) {
-    let theme = &app.theme;
-    let all = app
-        .sweep
-        .runs
-        .ready()
-        .map_or_else(Vec::new, |runs| contenders(runs));
-    let left = vec![span(
-        theme,
-        "Choose two runs, or two models of one run",
-        Tone::Title,
-    )];
-    frame(app, area, buffer, true, left, Vec::new());
-    let inner = inside(area);
-    let key = app.keymap.key(Command::CompareChoose);
-    let next = match (&app.compare.a, &app.compare.b) {
-        (Some(_), None) => format!("{key} takes the row as B and compares"),
-        _ => format!("{key} takes the row as A"),
-    };
-    let line = Line::from(span(theme, next, Tone::Warning));
-    put(buffer, inner.x, inner.y, &line, inner.width);
-    let name = (usize::from(inner.width).saturating_sub(4) / 2).min(40);
-    let heading = format!("   {}  model", fit("run", name));
-    let line = Line::from(span(theme, heading, Tone::Faint));
-    put(buffer, inner.x, inner.y + 1, &line, inner.width);
-    let rows = choice_rows(app);
-    if all.is_empty() {
-        return nothing_to_choose(app, rows, buffer);
-    }
-    let shown = all.iter().enumerate().skip(app.compare.top);
-    for (y, (at, side)) in (rows.top()..rows.bottom()).zip(shown) {
-        let mark = match (&app.compare.a, &app.compare.b) {
-            (Some(a), _) if a == side => "A  ",
-            (_, Some(b)) if b == side => "B  ",
-            _ => "   ",
-        };
-        let line = Line::from(vec![
-            span(theme, mark, Tone::Key),
-            span(theme, fit(&one_line(&side.run), name), Tone::Strong),
-            Span::raw("  "),
-            span(theme, one_line(&side.model), Tone::Text),
-        ]);
-        put(buffer, rows.x, y, &line, rows.width);
-        if at == app.compare.selected {
-            select(app, rows, y, buffer);
-        }
-    }
-    let border = Rect {
-        y: rows.y,
-        height: rows.height,
-        ..area
-    };
-    let style = theme.style(Tone::BorderFocused);
-    scroll_bar(border, buffer, app.compare.top, all.len(), style);
-}
-
-fn nothing_to_choose(app: &App, rows: Rect, buffer: &mut Buffer) {
-    let sweep = app.keymap.key(Command::Sweep);
-    let (text, tone) = match &app.sweep.runs {
-        Loaded::Failed(why) => (
-            format!(
-                "The runs can't be read: {}. {} tries again.",
-                one_line(why).trim_end_matches('.'),
-                app.keymap.key(Command::Compare)
-            ),
-            Tone::Bad,
-        ),
-        Loaded::Ready(_) => (
-            format!("No run is stored yet. {sweep} plans a sweep, which makes one."),
-            Tone::Faint,
-        ),
-        _ => ("reading the runs …".to_owned(), Tone::Faint),
-    };
-    let mut flow = Flow::new(rows.width);
-    flow.say(&app.wraps, &text, tone);
-    flow.draw(rows, buffer, 0, &app.theme);
 }
 
 /// Figures and list: side by side where there is room, else one below the other.
@@ -462,117 +372,4 @@ fn pair_line(app: &App, pair: &Answered, width: u16, conditions: usize) -> Line<
         spans.push(span(theme, format!("  {question}"), Tone::Faint));
     }
     Line::from(cut_spans(spans, usize::from(width)))
-}
-
-/// The question above, both replies below.
-fn pair_areas(area: Rect) -> (Rect, [Rect; 2]) {
-    let head = Rect {
-        height: area.height.min(if area.height > 30 { 5 } else { 4 }),
-        ..area
-    };
-    let rest = Rect {
-        y: area.y + head.height,
-        height: area.height - head.height,
-        ..area
-    };
-    if rest.width < PAIR_WIDE {
-        return (head, [rest, rest]);
-    }
-    let width = rest.width / 2;
-    let right = Rect {
-        x: rest.x + width,
-        width: rest.width - width,
-        ..rest
-    };
-    (head, [Rect { width, ..rest }, right])
-}
-
-/// Rows of a reply of the pair, and rows seen at once.
-pub fn reply_extent(app: &App, side: usize) -> (usize, usize) {
-    let (_, areas) = pair_areas(body(app));
-    let inner = inside(areas[side.min(1)]);
-    let rows = match &app.compare.pair {
-        Loaded::Ready(pair) => {
-            let shown = if side == 0 { &pair.0 } else { &pair.1 };
-            reply::finished(app, shown, app.compare.raw, inner.width).rows()
-        }
-        _ => 0,
-    };
-    (rows, usize::from(inner.height))
-}
-
-fn pair(app: &App, area: Rect, buffer: &mut Buffer) {
-    let theme = &app.theme;
-    let (head, areas) = pair_areas(area);
-    let Some(pair) = app.compare.pair.ready() else {
-        let mut flow = Flow::new(inside(area).width);
-        match &app.compare.pair {
-            Loaded::Failed(why) => {
-                flow.say(&app.wraps, &one_line(why), Tone::Bad);
-                let back = app.keymap.key(Command::Back);
-                let text = format!("{back} goes back to the list.");
-                flow.say(&app.wraps, &text, Tone::Faint);
-            }
-            _ => flow.say(&app.wraps, "reading both replies …", Tone::Faint),
-        }
-        let left = vec![span(theme, "Pair", Tone::Title)];
-        return panel(app, area, buffer, true, left, Vec::new(), &flow, 0);
-    };
-    let question = &pair.0.question;
-    let mut flow = Flow::new(inside(head).width);
-    flow.say(&app.wraps, &one_line(&question.text), Tone::Strong);
-    let options: Vec<String> = question
-        .options
-        .iter()
-        .map(|option| {
-            let gold = if option.letter == question.answer {
-                " (gold)"
-            } else {
-                ""
-            };
-            format!("{} {}{gold}", option.letter, one_line(&option.text))
-        })
-        .collect();
-    flow.say(&app.wraps, &options.join("   "), Tone::Text);
-    let condition = app.compare.chosen().map(|pair| words(&pair.condition));
-    let left = vec![
-        span(theme, one_line(&question.id), Tone::Title),
-        span(
-            theme,
-            format!("  {}", condition.unwrap_or_default()),
-            Tone::Strong,
-        ),
-    ];
-    panel(app, head, buffer, false, left, Vec::new(), &flow, 0);
-    let narrow = areas[0] == areas[1];
-    for (side, shown) in [(0, &pair.0), (1, &pair.1)] {
-        let focused = app.compare.focus == side;
-        if narrow && !focused {
-            continue;
-        }
-        let letter = if side == 0 { "A" } else { "B" };
-        let flow = reply::finished(app, shown, app.compare.raw, inside(areas[side]).width);
-        let left = vec![
-            span(theme, format!("{letter}  "), Tone::Key),
-            span(theme, one_line(&shown.model), Tone::Title),
-        ];
-        let right = match shown.verdict() {
-            Some(verdict) => {
-                let (mark, word) = verdict.words();
-                vec![span(theme, format!("{mark} {word}"), verdict_tone(verdict))]
-            }
-            None => Vec::new(),
-        };
-        let scroll = app.compare.pair_scroll[side];
-        panel(
-            app,
-            areas[side],
-            buffer,
-            focused,
-            left,
-            right,
-            &flow,
-            scroll,
-        );
-    }
 }

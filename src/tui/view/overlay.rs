@@ -154,7 +154,7 @@ fn help(app: &App, width: u16) -> Flow {
             "Makes a benchmark, or goes on with one: a model writes search topics, an index or the web gives the documents, a model writes a sub-question and an adversarial edit for each. The plan says what would be asked and what it costs; nothing is asked before you start. What was answered is kept in the folder's ledger, so that nothing is asked twice."
         }
         Screen::Retrieval => {
-            "Live search over the documents of this dataset: dense (encoder and HNSW graph), BM25 (words), hybrid (both, by rank). ● marks the signal documents of the question you came from."
+            "Live search over the documents of this dataset, or of the --index that was opened: dense by meaning (encoder and HNSW graph), BM25 by words, hybrid by the ranks of both. ● marks the signal documents of the question you came from. Below each list: how many of them are in its top 10, then nDCG, recall, RR (1 / rank of the first) and AP (average precision) of these ten, each from 0 to 1. Scores are inner products, BM25's, and sums of 1 / (60 + rank). HNSW is compared with a scan of all vectors for this very query. The map lays the query and its hits out by the likeness of their vectors."
         }
         Screen::Sweep => {
             "Runs: plan a sweep (every question under every condition of a grid, asked of one model), watch and pause it, and see the rates of a stored run over p, the share of signal documents, with 95 % intervals and the paper's figures where they can be compared."

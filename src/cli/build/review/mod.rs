@@ -1,5 +1,6 @@
 //! `medrgb build review`: what people decided about the items of a benchmark.
 
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::cli::Failure;
@@ -7,7 +8,7 @@ use crate::cli::common::{Environment, note};
 use crate::cli::condition::open_dataset;
 use crate::data::dataset::Dataset;
 use crate::data::reviews::{ReviewShelf, Reviews, beside};
-use crate::domain::text::{count, short};
+use crate::domain::text::{clean, count, short};
 use crate::engine::models::store_file;
 
 mod agreement;
@@ -91,6 +92,28 @@ fn shelf(reviews: &Reviews, name: &str) -> Result<ReviewShelf, Failure> {
         ));
     }
     Ok(shelf)
+}
+
+/// How many of these items of a dataset people have decided about, and who; nothing where decisions can't be read.
+pub(super) fn decided(
+    environment: &Environment,
+    name: &str,
+    items: &HashSet<String>,
+) -> Option<(usize, Vec<String>)> {
+    let reviews = open(environment).ok().flatten()?;
+    let shelf = reviews.of_dataset(name).ok()?;
+    let mut known = HashSet::new();
+    let mut names = BTreeSet::new();
+    for (hand, book) in &shelf.books {
+        for (item, _) in book
+            .decisions()
+            .filter(|(item, one)| items.contains(*item) && !one.is_blank())
+        {
+            known.insert(item);
+            names.insert(clean(&hand.annotator));
+        }
+    }
+    (!known.is_empty()).then(|| (known.len(), names.into_iter().collect()))
 }
 
 /// A dataset and what was decided about it.

@@ -211,6 +211,22 @@ impl Form {
         }
     }
 
+    /// Whether a field changes anything in what is planned.
+    pub fn has_effect(&self, field: Field) -> bool {
+        let [topics, retrieve, subs, edits] = self.stages;
+        let filled = |field| retrieve && !self.text(field).text().trim().is_empty();
+        let asks = topics || subs || edits || filled(Field::Web);
+        match field {
+            Field::Model | Field::Repairs => asks,
+            Field::Index | Field::Web => retrieve,
+            Field::Topics => topics,
+            Field::PerTopic => filled(Field::Index),
+            Field::Pages | Field::Private => filled(Field::Web),
+            Field::Checks => subs || edits,
+            _ => true,
+        }
+    }
+
     /// Turns a field on or off; false for texts.
     pub fn toggle(&mut self, field: Field) -> bool {
         let on = match field {

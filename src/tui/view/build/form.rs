@@ -134,6 +134,7 @@ fn field_spans(app: &App, field: Field, at: usize, width: usize) -> Vec<Span<'st
             true => ("[x] ", Tone::Key),
             false => ("[ ] ", Tone::Faint),
         };
+        let on = on && form.has_effect(field);
         let text = if on { Tone::Text } else { Tone::Faint };
         return vec![span(theme, mark, tone), span(theme, name, text)];
     }
@@ -146,11 +147,18 @@ fn field_spans(app: &App, field: Field, at: usize, width: usize) -> Vec<Span<'st
         true => tail(before, room),
         false => before.to_owned(),
     };
-    spans.push(span(theme, before, Tone::Strong));
+    let tone = match form.has_effect(field) {
+        true => Tone::Strong,
+        false => Tone::Faint,
+    };
+    if !typing && form.text(field).text().is_empty() {
+        spans.push(span(theme, "none", Tone::Faint));
+    }
+    spans.push(span(theme, before, tone));
     if typing {
         spans.push(span(theme, "▏", Tone::Key));
     }
-    spans.push(span(theme, after.to_owned(), Tone::Strong));
+    spans.push(span(theme, after.to_owned(), tone));
     spans
 }
 
@@ -173,10 +181,14 @@ fn explanation(app: &App) -> String {
     let first = letters.next().map(char::to_uppercase).into_iter().flatten();
     let about: String = first.chain(letters).collect();
     let key = app.keymap.key(Command::BuildChoose);
-    match (form.typing, form.is_on(field)) {
+    let what = match (form.typing, form.is_on(field)) {
         (true, _) => format!("{about}. enter takes it"),
         (false, Some(_)) => format!("{about}; {key} turns it on or off"),
         (false, None) => format!("{about}; {key} edits it"),
+    };
+    match form.has_effect(field) {
+        true => what,
+        false => format!("Has no effect on this plan. {what}"),
     }
 }
 
@@ -201,7 +213,7 @@ fn plan(app: &App, width: u16) -> Flow {
         }
         Loaded::Failed(why) => {
             flow.say(&app.wraps, why, Tone::Bad);
-            let text = "Change the field, and this is looked at again.";
+            let text = "Change that in the plan, and this is looked at again.";
             flow.say(&app.wraps, text, Tone::Faint);
         }
         Loaded::Ready(found) => planned(app, found, &mut flow),
@@ -213,6 +225,9 @@ fn planned(app: &App, found: &BuildPlan, flow: &mut Flow) {
     let (work, all) = found.questions;
     let questions = format!("{} of {all}", grouped(work as u64));
     fact(app, flow, "questions", &questions, Tone::Text);
+    if !found.changed.is_empty() {
+        flow.say(&app.wraps, &found.changed, Tone::Warning);
+    }
     for stage in &found.stages {
         fact(
             app,

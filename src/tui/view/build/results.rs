@@ -274,12 +274,18 @@ fn losses(app: &App, area: Rect, buffer: &mut Buffer) {
         let through = Stage::ALL
             .iter()
             .filter(|stage| build.report(**stage).is_some());
+        let key = |command| app.keymap.key(command);
+        let none = format!(
+            "No stage has been through yet. {} starts the planned ones, {} shows the plan.",
+            key(Command::BuildStart),
+            key(Command::BuildPage)
+        );
         let (text, tone) = match through.count() {
             _ if build.is_active() => (
                 "Nothing so far. What a stage leaves out is listed here, with the reason, once the stage is through.",
                 Tone::Faint,
             ),
-            0 => ("No stage has been through yet.", Tone::Faint),
+            0 => (none.as_str(), Tone::Faint),
             4 => (
                 "Nothing: every item was made and keeps the rules.",
                 Tone::Good,

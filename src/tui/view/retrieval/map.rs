@@ -11,7 +11,7 @@ use ratatui::widgets::canvas::{Canvas, Line as Stroke};
 use crate::retrieval::Method;
 use crate::retrieval::map::{Map, Point};
 use crate::tui::app::App;
-use crate::tui::app::retrieval::METHODS;
+use crate::tui::app::retrieval::{IndexState, METHODS};
 use crate::tui::theme::Tone;
 use crate::tui::view::chrome::{frame, inside, panel, put, span};
 use crate::tui::widgets::flow::Flow;
@@ -85,6 +85,10 @@ pub(super) fn plot(app: &App, area: Rect, buffer: &mut Buffer) {
 fn why_none(app: &App) -> &'static str {
     if app.retrieval.searching {
         "…"
+    } else if app.retrieval.is_opening() {
+        "The map comes when the index is open."
+    } else if matches!(app.retrieval.index, IndexState::Building { .. }) {
+        "The map comes when the documents are encoded."
     } else if app.retrieval.lists.iter().all(Option::is_none) {
         "Search, and the query and its hits are laid out here by the likeness of their vectors."
     } else {
@@ -322,14 +326,16 @@ fn in_words(app: &App, area: Rect, buffer: &mut Buffer) {
     let mut scroll = 0;
     if let Some(map) = &app.retrieval.map {
         let text = format!(
-            "This plane shows {:.0} % of the variance of these {} vectors; scores are of the whole vectors.",
+            "{}. Numbers: rank in the focused list. Letters: only found by d dense, b BM25, h hybrid.",
+            legend(app)
+        );
+        flow.say(&app.wraps, &text, Tone::Faint);
+        let text = format!(
+            "Near is alike: this plane shows {:.0} % of the variance of these {} vectors. Scores are of the whole vectors.",
             map.shown * 100.0,
             map.points.len() + 1
         );
         flow.say(&app.wraps, &text, Tone::Faint);
-        let text =
-            "Numbers: rank in the focused list. Letters: only found by d dense, b BM25, h hybrid.";
-        flow.say(&app.wraps, text, Tone::Faint);
         flow.gap();
         let mut points: Vec<&Point> = map.points.iter().collect();
         points.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.id.cmp(&b.id)));
