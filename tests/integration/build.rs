@@ -682,7 +682,10 @@ fn a_limit_takes_nothing_away() {
         &["subqa", "--out", "set", "--limit", "2", "--only", "q5"],
     ));
     assert_eq!(code, Some(2), "{err}");
-    assert!(err.contains("no question has this id"), "{err}");
+    assert!(
+        err.contains("\"q5\": this question is not among the first 2 questions"),
+        "{err}"
+    );
 }
 
 /// Where the model gives nothing usable, the last words account for every item, with the reasons.

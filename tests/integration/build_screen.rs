@@ -442,7 +442,9 @@ fn small_terminals_and_every_key_do_no_harm() {
             stage.screen();
         }
         stage.keys("q");
-        assert_eq!(stage.app.screen, Screen::Browse);
+        // Where nothing can be shown, the program is left.
+        let back = stage.app.screen == Screen::Browse;
+        assert_eq!((back, stage.app.quit), (size != (1, 1), size == (1, 1)));
     }
 }
 

@@ -468,7 +468,10 @@ fn matters_in_making(app: &App, command: Command) -> Option<bool> {
         Command::Build => app.screen == Screen::Browse,
         Command::Sweep | Command::Compare
             if reviewing
-                || matches!(app.screen, Screen::Build | Screen::Queue | Screen::Annotate) =>
+                || matches!(
+                    app.screen,
+                    Screen::Build | Screen::Queue | Screen::Annotate | Screen::Retrieval
+                ) =>
         {
             false
         }
