@@ -265,7 +265,7 @@ fn fixed(theme: &Theme, hints: &[&'static str], width: usize) -> Vec<Span<'stati
 
 /// Commands whose keys stand in the footer before others where not all fit: without them nobody gets far, or
 /// out again. Most needed first.
-const FIRST: [Command; 45] = [
+const FIRST: [Command; 48] = [
     Command::Help,
     Command::Back,
     Command::Leave,
@@ -307,6 +307,9 @@ const FIRST: [Command; 45] = [
     Command::Annotate,
     Command::FindText,
     Command::NextDiffView,
+    Command::CancelBuild,
+    Command::Rebuild,
+    Command::ToggleMap,
     Command::FocusNext,
     Command::Retrieval,
     Command::Sweep,
