@@ -131,12 +131,11 @@ fn play(model: &Arc<dyn ChatModel>, records: &[ReplyRecord]) -> Result<(), Failu
         let mut screen = Screen::new(false, cancel.clone());
         let played = runtime.block_on(async {
             let _signals = cancel_on_signal(cancel.clone());
-            let played = ask(request(model, record), &cancel, &mut |event| {
+            ask(request(model, record), &cancel, &mut |event| {
                 screen.take(event);
                 Ok(())
             })
-            .await;
-            played
+            .await
         });
         screen.finish()?;
         let played = played.map_err(Failure::Failed)?;

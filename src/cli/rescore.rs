@@ -201,11 +201,10 @@ fn ask_judge(request: JudgeRequest) -> Result<Judging, Failure> {
     runtime
         .block_on(async {
             let _signals = cancel_on_signal(cancel.clone());
-            let judged = judge_run(request, &cancel, &mut |done, total| {
+            judge_run(request, &cancel, &mut |done, total| {
                 let _ = line.at("judging", done, total);
             })
-            .await;
-            judged
+            .await
         })
         .map_err(Failure::failed)
 }

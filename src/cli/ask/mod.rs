@@ -75,12 +75,11 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     let mut screen = Screen::new(args.json, cancel.clone());
     let record = runtime.block_on(async {
         let _signals = cancel_on_signal(cancel.clone());
-        let record = ask(request, &cancel, &mut |event| {
+        ask(request, &cancel, &mut |event| {
             screen.take(event);
             Ok(())
         })
-        .await;
-        record
+        .await
     });
     screen.finish()?;
     let record = record.map_err(Failure::Failed)?;
