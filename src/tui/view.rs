@@ -19,6 +19,7 @@ pub mod compare;
 mod curves;
 mod documents;
 pub mod find;
+mod footer;
 pub mod instance;
 pub mod overlay;
 pub mod palette;
@@ -72,7 +73,7 @@ pub fn draw(app: &App, buffer: &mut Buffer) {
     }
     // A talk has its caption there, as long as nothing else must be said.
     if app.screen != Screen::Talk || app.overlay.is_some() || app.notice.is_some() {
-        chrome::footer(app, area, buffer);
+        footer::draw(app, area, buffer);
     }
 }
 

@@ -17,7 +17,7 @@ use medrgb::tui::app::compare::Compared;
 use medrgb::tui::app::curves::Figures;
 use medrgb::tui::app::plan::{Estimate, EstimatedCondition, TimeEstimate};
 use medrgb::tui::app::probe::{Probed, Tried};
-use medrgb::tui::app::sweep::{SweepEnd, SweepProgress};
+use medrgb::tui::app::sweep::{Page, SweepEnd, SweepProgress};
 use medrgb::tui::app::{Screen, Ticket};
 use medrgb::tui::effects::Effect;
 use medrgb::tui::message::{Message, ProbeEvent, SweepEvent};
@@ -688,6 +688,32 @@ fn a_sweep_is_paused_resumed_and_stopped() {
     );
     // And the same once more.
     assert!(matches!(stage.keys("a")[..], [Effect::StartSweep { .. }]));
+}
+
+#[test]
+fn keys_ahead_of_the_list_of_runs_lead_to_their_row() {
+    let mut stage = Stage::open((120, 40), ColorDepth::True);
+    let ticket = ticket_of(&stage.keys("W"));
+    assert!(stage.keys("down down enter").is_empty());
+    assert_eq!(stage.app.sweep.page, Page::Runs);
+    assert!(stage.screen().contains("still being read"));
+    stage.send(Message::RunList {
+        ticket,
+        result: Ok(runs()),
+    });
+    let effects = stage.keys("enter");
+    let day = |effect: &Effect| matches!(effect, Effect::LoadCurves { run, .. } if run == "day");
+    assert!(effects.iter().any(day), "{effects:?}");
+    // More keys than there are rows choose the last.
+    let mut stage = Stage::open((80, 24), ColorDepth::True);
+    let ticket = ticket_of(&stage.keys("W"));
+    stage.keys("end");
+    stage.send(Message::RunList {
+        ticket,
+        result: Ok(runs()),
+    });
+    let chosen = stage.app.sweep.run().map(|run| run.name.clone());
+    assert_eq!(chosen.as_deref(), Some("probe"));
 }
 
 #[test]
