@@ -284,12 +284,19 @@ fn shorten(error: &mut clap::Error) {
     }
 }
 
-/// Prints help, the version or what is wrong with the arguments, the latter in plain words.
+/// Prints help, the version or what is wrong with the arguments, the latter in plain words. The parser quotes arguments
+/// as they are, and a file's name (`medrgb import *`) may hold what drives a terminal: then the text is cleaned.
 fn print(error: &clap::Error) {
     let said = error.render().to_string();
-    match plain(&said) {
-        words if error.use_stderr() && words != said => common::note(words.trim_end()),
-        _ => drop(error.print()),
+    let words = plain(&said);
+    let hostile = |argument: std::ffi::OsString| {
+        let argument = argument.to_string_lossy();
+        text::clean(&argument) != argument
+    };
+    if error.use_stderr() && (words != said || std::env::args_os().any(hostile)) {
+        common::note(text::clean(&words).trim_end());
+    } else {
+        drop(error.print());
     }
 }
 

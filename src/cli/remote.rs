@@ -11,21 +11,18 @@ use crate::cli::Failure;
 use crate::cli::common::{Environment, note, say, say_json, variable};
 use crate::cli::encoder::{self, Backend};
 use crate::cli::progress::Line;
-use crate::cli::search;
 use crate::cli::signals::stop_on_signal;
-use crate::data::dataset::Dataset;
 use crate::domain::text::{count, one_line};
 use crate::model::registry;
-use crate::retrieval::exact::Vectors;
-use crate::retrieval::index::IndexFolder;
 use crate::retrieval::remote::push::{self, Push, Pushed};
 use crate::retrieval::remote::record::{IndexKind, Precision, Record};
-use crate::retrieval::remote::shape::{Facts, Row};
-use crate::retrieval::remote::standing::SourceId;
+use crate::retrieval::remote::shape::Facts;
 use crate::retrieval::remote::{Address, Collection, Remote, TOKEN_VARIABLE, Token, missing};
-use crate::retrieval::{
-    DAMAGED, EncoderFolders, EncoderSummary, NO_ENCODER, RetrievalError, Retriever, Search,
-};
+use crate::retrieval::{EncoderFolders, EncoderSummary, NO_ENCODER};
+
+mod source;
+
+use source::Source;
 
 /// Arguments of `medrgb index push`.
 #[derive(Debug, clap::Args)]
@@ -195,7 +192,10 @@ pub fn run_push(args: &PushArgs, environment: &Environment) -> Result<(), Failur
     let (address, collection) = collection(&args.to)?;
     // Asked before anything is encoded: a server that is not there should be known at once.
     let existing = collection.record().map_err(Failure::failed)?;
-    let source = Source::open(args, environment)?;
+    let source = Source::open(args, environment, |encoder| match &existing {
+        Some(record) => record.belongs(encoder, &collection.place()),
+        None => Ok(()),
+    })?;
     let created = existing.is_none();
     let record = prepare(args, &collection, existing, &source.encoder()?)?;
     let pushed = write(&collection, &record, &source)?;
@@ -220,111 +220,6 @@ pub fn run_push(args: &PushArgs, environment: &Environment) -> Result<(), Failur
         });
     }
     say(&summary(&pushed, documents, &address))
-}
-
-/// What is written: documents with their vectors.
-enum Source {
-    Dataset(Arc<Retriever>),
-    Folder(Box<IndexFolder>, Vectors),
-}
-
-impl Source {
-    fn open(args: &PushArgs, environment: &Environment) -> Result<Source, Failure> {
-        if let Some(path) = &args.index {
-            let folder = IndexFolder::open(path).map_err(Failure::failed)?;
-            let vectors = folder.vectors().map_err(Failure::failed)?;
-            return Ok(Source::Folder(Box::new(folder), vectors));
-        }
-        let dataset = match &args.dataset {
-            Some(path) => Dataset::open(path),
-            None => Dataset::sample(),
-        }
-        .map_err(Failure::failed)?;
-        let folders = encoder::folders(args.encoder.as_deref(), environment)?
-            .ok_or_else(|| no_encoder("filled"))?;
-        let documents = search::documents(&dataset);
-        search::build(documents, Some(&folders), args.backend, environment).map(Source::Dataset)
-    }
-
-    /// What made the vectors.
-    fn encoder(&self) -> Result<EncoderSummary, Failure> {
-        match self {
-            Source::Dataset(retriever) => {
-                let encoder = retriever.info().encoder;
-                encoder.ok_or_else(|| no_encoder("filled"))
-            }
-            Source::Folder(folder, _) => match &folder.manifest().encoder {
-                Some(id) if !id.weights_sha256.is_empty() => Ok(EncoderSummary {
-                    name: id.name.clone(),
-                    dim: id.dim,
-                    backend: String::new(),
-                    stand_in: id.stand_in,
-                    weights_sha256: id.weights_sha256.clone(),
-                }),
-                _ => Err(Failure::Failed(
-                    "the index does not say which encoder made its vectors, so a remote index could not check queries against it: build it with --encoder".into(),
-                )),
-            },
-        }
-    }
-
-    /// Documents and encoder, by which a push that was stopped is known again.
-    fn id(&self) -> Result<SourceId, Failure> {
-        match self {
-            Source::Dataset(retriever) => {
-                let encoder = self.encoder()?;
-                let documents = retriever.documents().iter();
-                let texts = documents.flat_map(|document| {
-                    [&document.id, &document.title, &document.content].map(String::as_bytes)
-                });
-                let first = [encoder.weights_sha256.as_bytes()];
-                Ok(SourceId::of(first.into_iter().chain(texts)))
-            }
-            Source::Folder(folder, _) => {
-                let manifest = serde_json::to_vec(folder.manifest()).map_err(Failure::failed)?;
-                Ok(SourceId::of([manifest.as_slice()]))
-            }
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Source::Dataset(retriever) => retriever.documents().len(),
-            Source::Folder(folder, _) => folder.store().len(),
-        }
-    }
-
-    fn row(&self, position: usize) -> Result<Row, RetrievalError> {
-        self.row_at(position).ok_or_else(|| {
-            RetrievalError(format!(
-                "document {} or its vector can't be read; {DAMAGED}",
-                position + 1
-            ))
-        })
-    }
-
-    fn row_at(&self, position: usize) -> Option<Row> {
-        match self {
-            Source::Dataset(retriever) => {
-                let document = retriever.documents().get(position)?;
-                Some(Row {
-                    id: document.id.clone(),
-                    title: document.title.clone(),
-                    content: document.content.clone(),
-                    vector: retriever.embedding(position)?.to_vec(),
-                })
-            }
-            Source::Folder(folder, vectors) => {
-                let text = folder.store().get(position)?;
-                Some(Row {
-                    id: text.id.to_owned(),
-                    title: text.title.to_owned(),
-                    content: text.content.to_owned(),
-                    vector: vectors.row(position)?.into_owned(),
-                })
-            }
-        }
-    }
 }
 
 /// Makes the collection, or checks that the one that is there takes these vectors.
@@ -482,6 +377,9 @@ pub fn run_info(url: &str, json: bool) -> Result<(), Failure> {
         ("made by", facts.tool),
     ] {
         say(&format!("{name:<10} {}", one_line(&value)))?;
+    }
+    for standing in &facts.unfinished {
+        say(&format!("unfinished {standing}"))?;
     }
     Ok(())
 }

@@ -184,7 +184,8 @@ fn search_index(args: &Args, environment: &Environment) -> Result<(), Failure> {
     answer(args, method, &*searched, None, cross.as_ref())
 }
 
-/// Opens what `--index` names: index folders, searched as one, or a remote index. Prints nothing.
+/// Opens what `--index` names: index folders, searched as one, or a remote index. Says where an encoder is missing, so
+/// that words are searched alone.
 ///
 /// # Errors
 /// [`Failure`] when there is no such index, or the encoder does not belong to it.

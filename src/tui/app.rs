@@ -337,7 +337,8 @@ pub struct App {
     pub leaving: bool,
     /// Whether the program ends as soon as the sweep's calls under way have finished.
     pub parting: bool,
-    /// Keys and pasted texts that came before the dataset: handled once it is there.
+    /// Keys and pasted texts that came before what they act on (the dataset, a list of runs, a queue): handled once it
+    /// is there.
     pub early: Vec<Message>,
     /// How fast recordings are played outside of a talk: 1 is real time.
     pub speed: f64,

@@ -176,11 +176,16 @@ impl Loop {
                 Wake::Input(Some(Err(error))) => return Err(error.into()),
                 Wake::Input(None) | Wake::Signal(Signal::End) => break,
                 // The whole process group gets what is typed; it is for the program that has the terminal.
-                Wake::Signal(Signal::Interrupt | Signal::Suspend) if !ours => {}
+                Wake::Signal(Signal::Interrupt | Signal::Suspend | Signal::Continue) if !ours => {}
                 Wake::Signal(Signal::Interrupt) => break,
                 Wake::Visit(news) => self.on_news(news, screen, &mut events)?,
                 Wake::Signal(Signal::Suspend) => {
                     self.perform(Effect::Suspend, screen, &mut events)?;
+                }
+                Wake::Signal(Signal::Continue) => {
+                    screen.resume(self.app.mouse)?;
+                    self.dirty = true;
+                    self.urgent = true;
                 }
                 Wake::Message(Some(message)) => {
                     self.handle(message, screen, &mut events)?;

@@ -147,6 +147,16 @@ impl Screen {
         self.forget()
     }
 
+    /// Sets the terminal up anew after a stop that could not be caught: the shell had it meanwhile.
+    ///
+    /// # Errors
+    /// Where the terminal is gone.
+    pub fn resume(&mut self, mouse: bool) -> io::Result<()> {
+        // As long as it counts as raw, it is not made raw.
+        disable_raw_mode()?;
+        self.retake(mouse)
+    }
+
     /// Stops the program as a shell expects it, and takes the terminal again when it goes on.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ mod browse;
 mod build;
 mod comeback;
 mod compare;
+mod early;
 mod facet;
 mod find;
 mod instance;
@@ -109,13 +110,17 @@ fn handle(app: &mut App, message: Message) -> Vec<Effect> {
         }
         Message::Runs(result) => {
             queue::on_runs(app, result);
-            Vec::new()
+            early::take(app)
         }
         Message::Queue {
             ticket,
             part,
             result,
-        } => queue::on_queue(app, ticket, result, part),
+        } => {
+            let mut effects = queue::on_queue(app, ticket, result, part);
+            effects.extend(early::take(app));
+            effects
+        }
         Message::QueueReply { ticket, result } => annotate::on_reply(app, ticket, result),
         Message::Annotated(result) => annotate::on_written(app, result),
         Message::Review {
@@ -141,7 +146,7 @@ fn handle(app: &mut App, message: Message) -> Vec<Effect> {
         }
         Message::RunList { ticket, result } => {
             sweep::on_runs(app, ticket, result);
-            Vec::new()
+            early::take(app)
         }
         Message::Estimate { ticket, result } => {
             app.sweep.estimate.take(ticket, result.map(|found| *found));
@@ -193,9 +198,7 @@ fn on_dataset(
                 effects.insert(0, Effect::LoadOutcomes { dataset });
             }
             effects.extend(talk::begin(app));
-            for message in std::mem::take(&mut app.early) {
-                effects.extend(handle(app, message));
-            }
+            effects.extend(early::take(app));
             effects
         }
         Err(problem) => {
@@ -204,25 +207,6 @@ fn on_dataset(
             Vec::new()
         }
     }
-}
-
-/// Keys that are kept for a dataset that is being read: more than anyone types meanwhile.
-const EARLY: usize = 500;
-
-/// Whether a key has to wait for the dataset: taken at once, the letters of a filter would be commands.
-fn waits(app: &App, command: Option<Command>) -> bool {
-    let reading = matches!(app.dataset, DatasetState::Loading) && app.screen == Screen::Browse;
-    reading
-        && app.overlay.is_none()
-        && app.early.len() < EARLY
-        && match command {
-            Some(Command::Quit | Command::Suspend | Command::Redraw) => false,
-            // They need no dataset, unless they follow keys that do.
-            Some(Command::Help | Command::Palette | Command::Leave | Command::ToggleMouse) => {
-                !app.early.is_empty()
-            }
-            _ => true,
-        }
 }
 
 /// Whether letters go into a line of text.
@@ -249,8 +233,19 @@ fn writes(key: KeyEvent) -> bool {
     matches!(key.code, KeyCode::Char(_)) && !key.modifiers.intersects(control)
 }
 
+/// Enter typed before the terminal was ours comes as a line feed, which reads as ctrl-j.
+fn as_enter(app: &App, key: KeyEvent) -> KeyEvent {
+    let line_feed = key.code == KeyCode::Char('j') && key.modifiers == KeyModifiers::CONTROL;
+    let free = app.keymap.command(app.screen, Chord::of(key)).is_none();
+    match line_feed && free {
+        true => KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE),
+        false => key,
+    }
+}
+
 fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     app.notice = None;
+    let key = as_enter(app, key);
     let chord = Chord::of(key);
     let command = app.keymap.command(app.screen, chord);
     // Where nothing can be shown, nobody sees the way back to the list: the key that leaves there leaves everywhere.
@@ -259,8 +254,7 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     if !leaves && !matches!(command, Some(Command::Quit | Command::Leave)) {
         app.leaving = false;
     }
-    if waits(app, command) {
-        app.early.push(Message::Key(key));
+    if early::keep(app, key, command) {
         return Vec::new();
     }
     // Leaving, suspending and redrawing work everywhere, whatever is being typed, unless they have been given

@@ -4,6 +4,7 @@
 #![cfg(unix)]
 
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::pty::{Session, kill};
@@ -130,6 +131,44 @@ fn suspended_it_gives_the_terminal_back_and_goes_on_where_it_was() {
         assert!(session.wait_for_end().success(), "after {keys:?}");
         session.check_restored();
     }
+}
+
+/// What `kill -STOP` or a debugger does: the program is not asked, and the shell sets the terminal as it likes it.
+#[test]
+fn stopped_without_being_asked_it_takes_the_terminal_again() {
+    let mut session = Session::start(120, 40, &[]);
+    let terminal = format!("/proc/{}/fd/0", session.process());
+    let stty = |arguments: &[&str]| {
+        let ran = Command::new("stty")
+            .arg("-F")
+            .arg(&terminal)
+            .args(arguments)
+            .output();
+        ran.ok()
+            .map(|ran| String::from_utf8_lossy(&ran.stdout).into_owned())
+    };
+    session.wait_for("questions");
+    let Some(before) = stty(&["-a"]).filter(|said| said.contains("-icanon")) else {
+        return eprintln!("SKIPPED: there is no stty that says how the terminal is set");
+    };
+    kill(&session, "-STOP");
+    wait_stopped(&session, true);
+    stty(&["sane"]);
+    assert!(!stty(&["-a"]).unwrap().contains("-icanon"));
+    kill(&session, "-CONT");
+    let start = Instant::now();
+    while stty(&["-a"]).unwrap() != before {
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "the terminal is not raw again"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    session.press("\r");
+    session.wait_for("Sufficiency");
+    session.press("\x03");
+    assert!(session.wait_for_end().success());
+    session.check_restored();
 }
 
 #[test]

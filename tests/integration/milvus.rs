@@ -218,6 +218,11 @@ fn hostile_ids_and_texts_come_back_as_they_are_and_bad_rows_fail_alone() {
         .search(&[0.0, 1.0, 0.0, 0.0], 50, &record)
         .unwrap();
     assert_eq!(near.len(), ids.len() + 1);
+    assert_eq!(collection.count_of(&ids).unwrap(), ids.len());
+    for id in ids {
+        assert_eq!(collection.count_of(&[id]).unwrap(), 1, "{id:?}");
+        assert_eq!(collection.count_of(&[&format!("{id}x")]).unwrap(), 0);
+    }
     for (number, id) in ids.iter().enumerate() {
         // The scores are the numbers, largest first.
         let at = near.iter().find(|near| near.id == *id);
@@ -589,6 +594,9 @@ fn a_server_killed_while_searching_is_said_and_found_again() {
     let remote = opened(&server, home.path());
     let found = remote.search("renal failure", Method::Dense, 10).unwrap();
     assert_eq!(found.hits.len(), 10);
+    let there = found.hits[3].id.as_str();
+    assert_eq!(remote.holds_any(&["elsewhere", there].into()), Some(true));
+    assert_eq!(remote.holds_any(&["elsewhere"].into()), Some(false));
     let vectors = remote.embeddings(&found.hits);
     assert!(
         vectors

@@ -696,14 +696,24 @@ fn keys_ahead_of_the_list_of_runs_lead_to_their_row() {
     let ticket = ticket_of(&stage.keys("W"));
     assert!(stage.keys("down down enter").is_empty());
     assert_eq!(stage.app.sweep.page, Page::Runs);
-    assert!(stage.screen().contains("still being read"));
-    stage.send(Message::RunList {
+    let effects = stage.send(Message::RunList {
         ticket,
         result: Ok(runs()),
     });
-    let effects = stage.keys("enter");
     let day = |effect: &Effect| matches!(effect, Effect::LoadCurves { run, .. } if run == "day");
     assert!(effects.iter().any(day), "{effects:?}");
+    // The first row is there at once, and who goes back takes the keys along.
+    let mut stage = Stage::open((80, 24), ColorDepth::True);
+    stage.keys("W enter");
+    assert_eq!(stage.app.sweep.page, Page::Plan);
+    let mut stage = Stage::open((80, 24), ColorDepth::True);
+    let ticket = ticket_of(&stage.keys("W"));
+    stage.keys("down enter esc");
+    let effects = stage.send(Message::RunList {
+        ticket,
+        result: Ok(runs()),
+    });
+    assert!(effects.is_empty() && stage.app.screen == Screen::Browse);
     // More keys than there are rows choose the last.
     let mut stage = Stage::open((80, 24), ColorDepth::True);
     let ticket = ticket_of(&stage.keys("W"));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli::Failure;
-use crate::cli::common::Environment;
+use crate::cli::common::{Environment, note};
 use crate::cli::encoder::{self, Backend};
 use crate::model::registry;
 use crate::retrieval::index::{EncoderId, IndexSet, Manifest};
@@ -18,7 +18,8 @@ pub struct Opened {
     pub method: Method,
 }
 
-/// Opens index folders for a method; without one dense where all have vectors, else BM25.
+/// Opens index folders for a method; without one dense where all have vectors and their encoder is here, else BM25
+/// (where the encoder is what is missing, that is said).
 ///
 /// # Errors
 /// [`Failure`] when one can't be opened, or the encoder is not here or does not belong.
@@ -32,6 +33,7 @@ pub fn open(
     let set = IndexSet::open(paths).map_err(Failure::failed)?;
     let manifests: Vec<&Manifest> = set.folders().iter().map(|f| f.manifest()).collect();
     let with_vectors = manifests.iter().all(|manifest| manifest.encoder.is_some());
+    let asked = method.is_some();
     let method = method.unwrap_or(match with_vectors {
         true => Method::Dense,
         false => Method::Bm25,
@@ -40,7 +42,16 @@ pub fn open(
         return Ok(Opened { set, method });
     }
     set.require_vectors().map_err(Failure::failed)?;
-    let folders = encoder_of(&set, encoder, environment)?;
+    let folders = match encoder_of(&set, encoder, environment) {
+        Err(Failure::Failed(why)) if !asked && encoder.is_none() => {
+            note(&why);
+            return Ok(Opened {
+                set,
+                method: Method::Bm25,
+            });
+        }
+        found => found?,
+    };
     let backend = encoder::backend(backend, environment)?;
     let set = set
         .with_encoder(&folders, backend)
@@ -133,7 +144,7 @@ fn of_index(
         });
     }
     Err(Failure::Failed(format!(
-        "the encoder {} of the index is not here, so only BM25 can search it; say where its folder is with MEDRGB_ENCODER, in the configuration (retrieval.encoder), or with --encoder",
+        "the encoder {} of the index is not here, so only BM25 (--retriever bm25) can search it; say where its folder is with MEDRGB_ENCODER, in the configuration (retrieval.encoder), or with --encoder",
         id.name
     )))
 }

@@ -66,7 +66,11 @@ impl Fields {
                 .or(self.paragraphs.map(Text::Several))
                 .ok_or_else(|| missing("text"))?,
         };
-        Ok(texts.passages(&id, &title))
+        let passages = texts.passages(&id, &title);
+        match passages.is_empty() {
+            true => Err("its list of texts holds none".into()),
+            false => Ok(passages),
+        }
     }
 }
 

@@ -9,6 +9,9 @@ use quick_xml::{Reader, XmlVersion};
 
 use crate::retrieval::corpus::entities;
 
+/// How deep elements may lie in each other: real records stay below 30, and readers keep the path to where they are.
+const DEEPEST: usize = 256;
+
 /// A piece of a record, in order.
 #[derive(Debug, PartialEq)]
 pub(super) enum Piece<'a> {
@@ -35,6 +38,11 @@ pub(super) fn each(xml: &str, visit: &mut dyn FnMut(Piece<'_>)) -> Result<(), St
         match event {
             Event::Start(tag) => {
                 depth += 1;
+                if depth > DEEPEST {
+                    return Err(format!(
+                        "elements lie more than {DEEPEST} deep in each other"
+                    ));
+                }
                 visit(Piece::Open(name(tag.name().into_inner()), attributes(&tag)));
             }
             Event::Empty(tag) => {

@@ -14,6 +14,8 @@ use crate::retrieval::{CorpusDocument, RetrievalError};
 
 /// The longest file, in bytes; an article is parsed as a whole.
 const LONGEST: u64 = 64 << 20;
+/// The longest title of an article or a section, in characters; what goes beyond is cut.
+const LONGEST_TITLE: usize = 500;
 /// What holds no running text of the article.
 const SKIPPED: [&str; 5] = ["ref-list", "back", "tex-math", "graphic", "object-id"];
 /// What a paragraph ends at.
@@ -111,7 +113,7 @@ impl Article {
         match name {
             _ if self.title_at == Some(self.path.len()) => {
                 self.title_at = None;
-                let title = self.flow.take();
+                let title = shortened(self.flow.take());
                 match self.sections.last_mut() {
                     Some(section) if self.in_body => section.title = title,
                     _ if self.title.is_empty() => self.title = title,
@@ -144,6 +146,10 @@ impl Article {
             return;
         };
         let paragraphs = std::mem::take(&mut section.paragraphs);
+        // Titles are joined for passages alone: sections may lie deep in each other.
+        if paragraphs.is_empty() {
+            return;
+        }
         let title = std::iter::once(&self.title)
             .chain(self.sections.iter().map(|section| &section.title))
             .filter(|title| !title.is_empty())
@@ -153,6 +159,14 @@ impl Article {
         let texts = packed(paragraphs);
         self.passages
             .extend(texts.into_iter().map(|text| (title.clone(), text)));
+    }
+}
+
+/// At most [`LONGEST_TITLE`] characters: every passage of a section repeats its title.
+fn shortened(title: String) -> String {
+    match title.char_indices().nth(LONGEST_TITLE) {
+        Some((end, _)) => format!("{}…", &title[..end]),
+        None => title,
     }
 }
 

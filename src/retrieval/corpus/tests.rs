@@ -89,6 +89,8 @@ fn wikipedia_paragraphs() {
     let text = r#"{"id": "12_3", "title": "Heart", "text": "The heart pumps.\nBlood."}
 {"_id": "9", "wikipedia_title": "Lung", "text": ["First.\n", " ", "Third."]}
 {"id": "10", "title": "Skin", "text": 5}
+{"id": "11", "title": "Bone", "text": [" ", ""]}
+{"id": "12", "title": "Gut", "text": []}
 "#;
     let (documents, bad) = read("wiki.jsonl", Format::Wikipedia, text.as_bytes());
     assert_eq!(
@@ -103,6 +105,25 @@ fn wikipedia_paragraphs() {
         bad[0].sentence.contains("a text or a list of texts"),
         "{bad:?}"
     );
+    for record in &bad[1..] {
+        assert_eq!(record.sentence, "its list of texts holds none");
+    }
+    assert_eq!(bad.len(), 3);
+}
+
+#[test]
+fn sections_deep_in_each_other_and_long_titles_are_bounded() {
+    let nested = |depth: usize, inner: &str| {
+        let (open, close) = ("<sec>".repeat(depth), "</sec>".repeat(depth));
+        format!("<article><body>{open}{inner}{close}</body></article>")
+    };
+    let deep = nested(200_000, "<p>deep</p>");
+    let (documents, bad) = read_as("deep.nxml", Format::StatPearls, deep.as_bytes());
+    assert!(documents.is_empty());
+    assert!(bad[0].sentence.contains("more than 256 deep"), "{bad:?}");
+    let long = nested(3, &format!("<title>{}</title><p>A.</p>", "ä".repeat(9_000)));
+    let (documents, _) = read("long.nxml", Format::StatPearls, long.as_bytes());
+    assert_eq!(documents[0].1, format!("{}…", "ä".repeat(500)));
 }
 
 const PUBMED: &str = r#"<?xml version="1.0" encoding="utf-8"?>

@@ -11,7 +11,7 @@ use crate::retrieval::remote::record::Record;
 use crate::retrieval::remote::shape::{
     CONTENT, Facts, ID, Near, Row, TITLE, VECTOR, fields, near, one_by_one,
 };
-use crate::retrieval::remote::standing::unfinished;
+use crate::retrieval::remote::standing::{Standing, unfinished};
 use crate::retrieval::remote::values::{pair, placeholders, take_number, texts, value_of, vectors};
 use crate::retrieval::remote::wire::{self, consistency};
 
@@ -63,6 +63,16 @@ impl Collection {
     /// When the server can't be asked, or the collection is not ours.
     pub fn record(&self) -> Result<Option<Record>, RetrievalError> {
         Ok(self.described()?.map(|described| described.record))
+    }
+
+    /// The record of the collection with the pushes that were stopped before their end; `None` where there is no
+    /// collection.
+    ///
+    /// # Errors
+    /// As [`Collection::record`].
+    pub fn record_and_pushes(&self) -> Result<Option<(Record, Vec<Standing>)>, RetrievalError> {
+        let described = self.described()?;
+        Ok(described.map(|found| (found.record, unfinished(&found.properties))))
     }
 
     fn described(&self) -> Result<Option<Described>, RetrievalError> {
@@ -309,9 +319,24 @@ impl Collection {
     /// # Errors
     /// When the server can't be reached or refuses.
     pub fn count(&self) -> Result<usize, RetrievalError> {
+        self.count_where(String::new())
+    }
+
+    /// Documents with one of these ids. The collection must be loaded.
+    ///
+    /// # Errors
+    /// As [`Collection::count`].
+    pub fn count_of(&self, ids: &[&str]) -> Result<usize, RetrievalError> {
+        // Milvus reads texts in expressions as JSON writes them.
+        let ids = serde_json::to_string(ids).map_err(|error| RetrievalError(error.to_string()))?;
+        self.count_where(format!("{ID} in {ids}"))
+    }
+
+    fn count_where(&self, expression: String) -> Result<usize, RetrievalError> {
         let request = wire::Query {
             database: self.address.database.clone(),
             collection: self.address.collection.clone(),
+            expression,
             output_fields: vec![COUNT.into()],
             consistency: consistency::STRONG,
         };

@@ -15,6 +15,7 @@ mod client;
 mod values;
 mod wire;
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ pub use collection::Collection;
 use crate::retrieval::encoders::{self, EncodedQuery, Pair};
 use crate::retrieval::remote::record::Record;
 use crate::retrieval::remote::shape::Near;
+use crate::retrieval::remote::standing::Standing;
 use crate::retrieval::{
     EncoderFolders, EncoderSummary, Found, Hit, IndexInfo, Method, RetrievalError, Search,
     SearchTiming,
@@ -34,11 +36,18 @@ use crate::retrieval::{
 /// How long opening waits for a server to load the collection.
 const LOADING: Duration = Duration::from_secs(60);
 
+/// Ids that the server is asked for at once, to know whether any of them is there.
+const ASKED_AT_ONCE: usize = 256;
+/// How often it is asked for more of them; beyond that it isn't known.
+const ASKED_OFTEN: usize = 4;
+
 /// Searches a collection on a server.
 pub struct Remote {
     collection: Collection,
     record: Record,
     documents: usize,
+    /// Pushes that were stopped before their end: not all documents are there.
+    unfinished: Vec<Standing>,
     encoder: Pair,
     summary: EncoderSummary,
     /// Ids and vectors of the last hits, for the map.
@@ -66,7 +75,8 @@ impl Remote {
         backend: BackendChoice,
     ) -> Result<Arc<Remote>, RetrievalError> {
         let collection = Collection::new(address, token)?;
-        let record = collection.record()?.ok_or_else(|| missing(&collection))?;
+        let found = collection.record_and_pushes()?;
+        let (record, unfinished) = found.ok_or_else(|| missing(&collection))?;
         // The server is asked first: it answers in milliseconds, and an encoder takes seconds to open.
         collection.ensure_loaded(LOADING)?;
         let documents = collection.count()?;
@@ -79,6 +89,7 @@ impl Remote {
             collection,
             record,
             documents,
+            unfinished,
             encoder,
             summary,
             last: Mutex::default(),
@@ -152,17 +163,19 @@ fn hit((index, near): (usize, Near)) -> Hit {
 
 impl Search for Remote {
     fn info(&self) -> IndexInfo {
-        let notice = self.summary.stand_in.then(|| {
+        let stand_in = self.summary.stand_in.then(|| {
             format!(
                 "{} stands in for MedCPT, whose weights are not here; results differ from MedCPT's",
                 self.summary.name
             )
         });
+        let half = self.unfinished.iter().map(Standing::to_string);
+        let notices: Vec<String> = stand_in.into_iter().chain(half).collect();
         IndexInfo {
             documents: self.documents,
             encoder: Some(self.summary.clone()),
             recall_at_10: None,
-            notice,
+            notice: (!notices.is_empty()).then(|| notices.join("; ")),
         }
     }
 
@@ -178,6 +191,20 @@ impl Search for Remote {
             .iter()
             .map(|&method| (method, self.answer(method, k, encoded.as_ref())))
             .collect()
+    }
+
+    fn holds_any(&self, ids: &HashSet<&str>) -> Option<bool> {
+        let mut ids: Vec<&str> = ids.iter().copied().collect();
+        ids.sort_unstable();
+        let mut asked = ids.chunks(ASKED_AT_ONCE);
+        for some in asked.by_ref().take(ASKED_OFTEN) {
+            match self.collection.count_of(some) {
+                Ok(0) => {}
+                Ok(_) => return Some(true),
+                Err(_) => return None,
+            }
+        }
+        asked.next().is_none().then_some(false)
     }
 
     fn origin(&self, _hit: &Hit) -> Option<String> {

@@ -165,6 +165,7 @@ impl<'a> Push<'a> {
         self.standing.done = done;
         let stop = progress(done).is_break();
         if stop || self.noted.elapsed() > self.cost * NOTING {
+            self.check_alone()?;
             self.note();
         }
         match stop {
@@ -191,6 +192,23 @@ impl<'a> Push<'a> {
         self.standing.pushed.written += batch.rows.len();
         *batch = Batch::default();
         Ok(())
+    }
+
+    /// Ends the push where another one has begun meanwhile, which takes away the notes of all others: both would write
+    /// over each other's documents, and the note would say of those that they are there.
+    fn check_alone(&self) -> Result<(), RetrievalError> {
+        let properties = match self.collection.properties() {
+            Ok(properties) if self.noting => properties,
+            // It can't be seen now, or never.
+            _ => return Ok(()),
+        };
+        match self.source.id.standing(&properties) {
+            Some(_) => Ok(()),
+            None => Err(RetrievalError(format!(
+                "another push to {} has begun meanwhile, so this one stopped: run the same command again when the other is done, or push to a collection of its own",
+                self.collection.place()
+            ))),
+        }
     }
 
     /// Notes in the collection how far the push is. A server that refuses is not asked again: the push itself is fine.

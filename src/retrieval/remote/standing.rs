@@ -3,9 +3,11 @@
 //! So it is forgotten with the collection, is there for every machine, and needs no file here. It is written after
 //! batches that the server has taken: what a kill leaves between the two is written again, which changes nothing.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
-use crate::domain::text::hex;
+use crate::domain::text::{count, hex};
 use crate::retrieval::remote::push::Pushed;
 use crate::retrieval::remote::wire::KeyValue;
 use crate::retrieval::sealed::{self, Hasher};
@@ -24,6 +26,17 @@ pub struct Standing {
     pub of: usize,
     /// What has come of those that are done.
     pub pushed: Pushed,
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = count(self.of, "document");
+        write!(
+            f,
+            "a push of {of} stopped at {}; the same `medrgb index push` goes on there",
+            self.done
+        )
+    }
 }
 
 impl Standing {
@@ -113,7 +126,8 @@ mod tests {
         assert_eq!(two.standing(&properties), None);
         assert_eq!(two.others(&properties), [one.property()]);
         assert!(one.others(&properties).is_empty());
-        assert_eq!(unfinished(&properties), [standing]);
+        assert_eq!(unfinished(&properties), [standing.clone()]);
+        assert!(standing.to_string().contains(" stopped at "));
     }
 
     #[test]

@@ -389,6 +389,7 @@ message! {
     Query {
         2 one string database: String,
         3 one string collection: String,
+        4 one string expression: String,
         5 many string output_fields: Vec<String>,
         11 one int32 consistency: i32,
     }

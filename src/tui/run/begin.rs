@@ -47,7 +47,7 @@ pub(super) fn app_of(setup: &Setup, size: (u16, u16)) -> App {
     if !complaints.is_empty() {
         let again = app.keymap.key(command::Command::Problems);
         app.complain(format!(
-            "{} ({again} shows this again)",
+            "{} ({again} on the list of questions shows this again)",
             complaints.join(" · ")
         ));
     }

@@ -8,6 +8,8 @@ pub(super) enum Signal {
     /// Ctrl-C, where it is not a key: meant for whatever has the terminal.
     Interrupt,
     Suspend,
+    /// The program goes on after a stop, also one that it could not catch.
+    Continue,
 }
 
 /// Signals that end a program which does not catch them, and that a person may send: the terminal must not be
@@ -30,6 +32,7 @@ pub(super) struct Signals {
     ends: Vec<tokio::signal::unix::Signal>,
     interrupts: Vec<tokio::signal::unix::Signal>,
     stop: tokio::signal::unix::Signal,
+    go_on: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
@@ -44,6 +47,7 @@ impl Signals {
                 .map(listen)
                 .collect::<Result<_, _>>()?,
             stop: listen(libc::SIGTSTP)?,
+            go_on: listen(libc::SIGCONT)?,
         })
     }
 
@@ -58,11 +62,14 @@ impl Signals {
                     > 0
             };
             let (ended, interrupted) = (any(&mut self.ends), any(&mut self.interrupts));
-            match (ended, interrupted, self.stop.poll_recv(context)) {
+            let stopped = self.stop.poll_recv(context).is_ready();
+            let continued = self.go_on.poll_recv(context).is_ready();
+            match (ended, interrupted, stopped, continued) {
                 (true, ..) => Poll::Ready(Signal::End),
-                (false, true, _) => Poll::Ready(Signal::Interrupt),
-                (false, false, Poll::Ready(_)) => Poll::Ready(Signal::Suspend),
-                (false, false, Poll::Pending) => Poll::Pending,
+                (_, true, ..) => Poll::Ready(Signal::Interrupt),
+                (_, _, true, _) => Poll::Ready(Signal::Suspend),
+                (_, _, _, true) => Poll::Ready(Signal::Continue),
+                _ => Poll::Pending,
             }
         })
         .await

@@ -75,9 +75,6 @@ fn all(app: &App) -> Vec<Contender> {
 /// Takes the chosen row as A, then as B; with both the comparison begins.
 fn take(app: &mut App) -> Vec<Effect> {
     let Some(chosen) = all(app).get(app.compare.selected).cloned() else {
-        if app.sweep.runs.is_loading() {
-            app.say("the runs are still being read");
-        }
         return Vec::new();
     };
     let compare = &mut app.compare;

@@ -140,7 +140,7 @@ pub(super) fn on_queue(
 
 fn no_dispute(queue: &Queue) -> String {
     match queue.others.len() {
-        0 | 1 => "To decide between annotators there must be two: start the explorer with --annotator NAME for another, or `medrgb annotate import FILE`".to_owned(),
+        0 | 1 => "To decide between annotators there must be two who have finished the same reply: start the explorer with --annotator NAME for another, or `medrgb annotate import FILE`".to_owned(),
         _ => "There is nothing to decide: the annotators agree on every reply that two of them have finished".to_owned(),
     }
 }
@@ -159,11 +159,6 @@ pub(super) fn adjudicate(app: &mut App) -> Vec<Effect> {
 }
 
 pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
-    // The queue that is still there is not the one on screen.
-    if app.annotate.opening.is_some() && !matches!(command, Command::Back | Command::ChooseRun) {
-        app.say("the replies are still being read");
-        return Vec::new();
-    }
     let visible = view::queue::visible_rows(app);
     if let (Some(by), Some(queue)) = (distance(command, visible), &mut app.annotate.queue) {
         let length = queue.shown.len();
@@ -261,10 +256,6 @@ pub(super) fn on_runs_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
         KeyCode::Home => *selected = 0,
         KeyCode::End => *selected = last,
         KeyCode::Enter => {
-            // What shall be chosen is not there yet: the window stays.
-            if app.annotate.runs == RunList::Loading {
-                return Vec::new();
-            }
             let (row, purpose) = (*selected, *purpose);
             let name = row
                 .checked_sub(offset)

@@ -96,18 +96,10 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Said of keys that want a row which is not there yet.
-const STILL_READ: &str = "the runs are still being read";
-
 fn move_in_runs(app: &mut App, command: Command) {
     let visible = view::sweep::visible_runs(app);
     if let Some(by) = distance(command, visible) {
-        let mut rows = app.sweep.rows();
-        if app.sweep.runs.is_loading() {
-            app.say(STILL_READ);
-            // Keys may be ahead of the list: the row they lead to is chosen when the runs are there.
-            rows = usize::MAX;
-        }
+        let rows = app.sweep.rows();
         let sweep = &mut app.sweep;
         choose(&mut sweep.selected, &mut sweep.top, by, rows, visible);
     }
@@ -140,10 +132,6 @@ fn turn_to(app: &mut App, page: Page) -> Vec<Effect> {
 /// Enter: what the chosen row offers.
 fn chosen(app: &mut App) -> Vec<Effect> {
     match app.sweep.page {
-        Page::Runs if app.sweep.selected > 0 && app.sweep.runs.is_loading() => {
-            app.say(STILL_READ);
-            Vec::new()
-        }
         Page::Runs => match app.sweep.run().map(|run| run.name.clone()) {
             Some(run) => curves(app, run),
             None => turn_to(app, Page::Plan),

@@ -77,6 +77,14 @@ fn a_stopped_push_goes_on_and_another_source_starts_anew() {
         .unwrap();
     assert_eq!(near.len(), 50);
     assert!(near.iter().all(|near| near.content.starts_with("text ")));
+    // Where another source is begun meanwhile, the first one stops and takes no note of what it no longer knows.
+    let mut beside = |_: usize| {
+        write_until(&collection, &record, &new, &mut until(1000)).unwrap_err();
+        ControlFlow::Break(())
+    };
+    let said = write_until(&collection, &record, &old, &mut beside).unwrap_err();
+    assert!(said.contains("another push to"), "{said}");
+    assert_eq!(write(&collection, &record, &old).already, 0);
     // A collection that is made anew knows of nothing.
     write_until(&collection, &record, &old, &mut until(2000)).unwrap_err();
     assert!(collection.drop_collection().unwrap());
