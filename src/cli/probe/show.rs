@@ -8,8 +8,8 @@ use super::Finding;
 use crate::domain::answer::Outcome;
 use crate::domain::context::Change;
 use crate::domain::probe::{
-    Around, Audited, Citations, Effect, Fact, ORDERS, Trace, Traced, facts_of_citation,
-    facts_of_claim, facts_of_quote, reasons,
+    Around, Audited, Citations, Fact, ORDERS, Trace, Traced, facts_of_citation, facts_of_claim,
+    facts_of_quote, reasons,
 };
 use crate::domain::text::{count, one_line, shortened};
 use crate::engine::instance::Instance;
@@ -88,8 +88,7 @@ impl Shown<'_> {
                 one.tried.describe()
             );
             // What does not flip needs no reason.
-            let matters = one.effect.is_flip() || one.effect == Effect::Unavailable;
-            let reasons = match matters || one.name.is_none() {
+            let reasons = match one.effect.needs_reason() || one.name.is_none() {
                 true => self.reasons(one),
                 false => Vec::new(),
             };
@@ -148,7 +147,7 @@ pub(super) fn nothing(probed: &Probed) -> String {
         .next_back();
     match message {
         Some(message) => format!("nothing was measured: {message}"),
-        None => "nothing was measured: no change gave a steady reply".to_owned(),
+        None => "nothing was measured: no change gave a steady answer".to_owned(),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::cli::common::{Environment, note, say_json, write_out};
 use crate::cli::grid::GridArgs;
 use crate::cli::progress::Line;
 use crate::cli::runs;
+use crate::cli::stopping::stop_on_signals;
 use crate::data::store::{RunLock, Store};
 use crate::domain::text::clean;
 use crate::engine::models::store_file;
@@ -26,7 +27,6 @@ mod plan_file;
 mod prepare;
 mod progress;
 mod show;
-mod signals;
 mod totals;
 mod verdict;
 
@@ -355,7 +355,7 @@ fn ask(part: &Part, lock: &mut RunLock, store: &Store) -> Result<PartEnd, Failur
     let mut line: Option<Line> = None;
     let end = runtime.block_on(async {
         let (sweep, plan) = (&part.sweep, &part.plan);
-        let _signals = signals::stop_on_signals(control.clone(), sweep.model.patience());
+        let _signals = stop_on_signals(control.clone(), sweep.model.patience());
         ask_part(sweep, plan, lock, store, &control, &mut |step| match step {
             Step::TakingOver(done, total) => {
                 let line = line.get_or_insert_with(Line::new);

@@ -210,14 +210,14 @@ impl Task<'_> {
         };
         self.tell(SweepEvent::Judging(0, 0));
         let mut last = Instant::now();
-        let judged =
-            self.runtime
-                .block_on(judge_run(asked, &self.control.stop, &mut |done, total| {
-                    if last.elapsed() >= BETWEEN {
-                        last = Instant::now();
-                        self.tell(SweepEvent::Judging(done, total));
-                    }
-                }));
+        let judged = self
+            .runtime
+            .block_on(judge_run(asked, self.control, &mut |done, total| {
+                if last.elapsed() >= BETWEEN {
+                    last = Instant::now();
+                    self.tell(SweepEvent::Judging(done, total));
+                }
+            }));
         judged.map_err(|trouble| match trouble {
             JudgeTrouble::Stopped => None,
             other => Some(other.to_string()),
