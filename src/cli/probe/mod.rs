@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
-use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
 use crate::cli::chat::{ModelArgs, runtime};
 use crate::cli::common::{Environment, note, say_json, templates, write_out};
 use crate::cli::condition::{ConditionArgs, instance_failure, open_dataset};
 use crate::cli::progress::Line;
-use crate::cli::signals::cancel_on_signal;
+use crate::cli::stopping::stop_on_signals;
 use crate::data::dataset::Dataset;
 use crate::data::store::{ReplyRecord, Store};
 use crate::domain::context::{Variant, left_out, reorders};
@@ -21,6 +20,7 @@ use crate::domain::text::{count, short};
 use crate::engine::instance::{Instance, instance};
 use crate::engine::models::{run_to_read, store_file};
 use crate::engine::probe::{ProbeRequest, Probed, original_text, probe};
+use crate::engine::sweep::Control;
 
 mod show;
 mod swap;
@@ -240,11 +240,11 @@ fn asked(
         note(&format!("note: {caution}"));
     }
     let runtime = runtime()?;
-    let cancel = CancellationToken::new();
+    let (control, patience) = (Control::default(), request.model.patience());
     let line = Line::new();
     runtime.block_on(async {
-        let _signals = cancel_on_signal(cancel.clone());
-        let probed = probe(&request, &cancel, &mut |done, total| {
+        let _signals = stop_on_signals(control.clone(), patience);
+        let probed = probe(&request, &control, &mut |done, total| {
             let _ = line.at("asking", done, total);
         })
         .await;

@@ -15,6 +15,9 @@ use crate::domain::text::{count, one_line, shortened};
 use crate::engine::instance::Instance;
 use crate::engine::probe::{Asked, Probed};
 
+/// Columns of an answer at least: most fit.
+const SAID: usize = 24;
+
 /// A probe with all that is said about it.
 pub(super) struct Shown<'a> {
     pub(super) place: &'a Instance,
@@ -75,6 +78,12 @@ impl Shown<'_> {
             .max()
             .unwrap_or(0)
             .min(44);
+        let said = self
+            .all()
+            .map(|one| one.tried.describe().chars().count())
+            .max()
+            .unwrap_or(0)
+            .max(SAID);
         let mut reasoned = false;
         for one in self.all() {
             let effect = match one.name {
@@ -83,7 +92,7 @@ impl Shown<'_> {
             };
             let _ = writeln!(
                 out,
-                "{:<width$}  {:<26}{effect}",
+                "{:<width$}  {:<said$}  {effect}",
                 name(one),
                 one.tried.describe()
             );

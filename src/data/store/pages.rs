@@ -95,10 +95,7 @@ impl Store {
 }
 
 /// Writes readings in one transaction.
-fn write_readings(
-    connection: &mut Connection,
-    changed: &[(i64, Reading)],
-) -> rusqlite::Result<()> {
+fn write_readings(connection: &mut Connection, changed: &[(i64, Reading)]) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for (id, reading) in changed {
         reading.rewrite(*id, &transaction)?;

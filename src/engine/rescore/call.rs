@@ -52,10 +52,11 @@ async fn asked(
     let given_up = control.now.child_token();
     let pause = Pause::default();
     let mut on_delta = |delta| {
-        if let Delta::Retry { wait, .. } = delta {
+        if let Delta::Retry { wait, hold, .. } = delta {
             let now = Instant::now();
-            // The model makes further attempts whatever the limits say: later calls make room for them.
-            request.pace.take(tokens, now, wait);
+            // Another attempt keeps to the limits as a call does.
+            let wait = request.pace.reserve(tokens, now, wait);
+            hold.at_least(wait);
             pause.begin(now, wait);
             if control.stop.is_cancelled() {
                 given_up.cancel();
@@ -114,7 +115,7 @@ async fn wait_for_pace(
         let now = Instant::now();
         let ready = pace.ready(tokens, now);
         if ready <= now {
-            pace.take(tokens, now, Duration::ZERO);
+            pace.take(tokens, now);
             return Ok(());
         }
         tokio::select! {

@@ -15,7 +15,7 @@ use crate::domain::answer::read_judgement;
 use crate::domain::prompt::{Prompt, PromptError, Templates};
 use crate::domain::text::short;
 use crate::engine::ask::to_value;
-use crate::engine::sweep::{Control, Pace};
+use crate::engine::sweep::{Control, Pace, STORE_PATIENCE};
 use crate::model::{ChatModel, FailureKind, ModelError, Reply, Sampling};
 
 /// After so many failed calls in a row the judge is given up.
@@ -105,6 +105,7 @@ pub async fn judge_run(
     control: &Control,
     on_progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Judging, JudgeTrouble> {
+    request.store.wait_up_to(STORE_PATIENCE);
     let request = Arc::new(request);
     let book = Arc::new(on_thread(&request, open_book).await??);
     let (total, shared) = {

@@ -20,8 +20,8 @@ use crate::domain::question::{Choice, Question};
 use crate::engine::sweep::Control;
 use crate::model::replay::{Pace, Recorded, Recording, ReplayModel};
 use crate::model::{
-    BackendKind, ChatModel, ChatRequest, Delta, FailureKind, ModelError, ModelIdentity, Reply,
-    ReplyForm, Sampling,
+    BackendKind, ChatModel, ChatRequest, Delta, FailureKind, Hold, ModelError, ModelIdentity,
+    Reply, ReplyForm, Sampling,
 };
 
 mod stopping;

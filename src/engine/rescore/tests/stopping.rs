@@ -46,6 +46,7 @@ impl ChatModel for Slow {
                     kind: FailureKind::Server,
                     status: None,
                     wait: std::time::Duration::from_secs(3_600),
+                    hold: Hold::default(),
                 });
             }
             self.begun.add_permits(1);
@@ -80,7 +81,10 @@ async fn stop_in_the_middle(store: &Store, model: &Arc<Slow>, then: impl FnOnce(
         model.begun.acquire_many(2).await.unwrap().forget();
         control.stop.cancel();
         then(&control);
-        tokio::task::yield_now().await;
+        // The calls hear of it before they may end.
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
         model.let_end.add_permits(2);
     };
     let mut ignore = |_, _| {};
