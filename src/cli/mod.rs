@@ -32,6 +32,7 @@ pub mod score;
 pub mod search;
 pub mod settings;
 mod signals;
+mod stopping;
 pub mod sweep;
 pub mod taking;
 

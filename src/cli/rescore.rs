@@ -3,19 +3,18 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
 use crate::cli::chat::runtime;
 use crate::cli::common::{Environment, note, say_json, templates, write_out};
 use crate::cli::progress::Line;
-use crate::cli::signals::cancel_on_signal;
-use crate::data::store::Store;
+use crate::cli::stopping::stop_on_signals;
+use crate::data::store::{RunLock, Store};
 use crate::domain::score::Ratio;
 use crate::domain::text::{clean, one_line};
 use crate::engine::models::{judge_name, open_model, run_to_change, store_file};
 use crate::engine::rescore::{JudgeCounts, JudgeRequest, Judging, Rescored, judge_run, rescore};
-use crate::engine::sweep::{Limits, Pace};
+use crate::engine::sweep::{Control, Limits, Pace};
 use crate::model::Sampling;
 use crate::model::select::sampling;
 
@@ -28,7 +27,7 @@ Examples:
   OPENAI_API_KEY=… medrgb rescore --run night --judge openai:gpt-4o
       also has a judge model score the sub-answers 0, 0.5 or 1; goes on where it stopped
 
-All changes of a run happen at once or not at all. A skipped sub-answer is judged 0 without a call.
+What is stopped halfway is finished by the same command. A skipped sub-answer is judged 0 without a call.
 Answers with the same question, gold and text are judged by one call.
 Judgements that fail or can't be read are counted and left out of the score. The judge's prompt is
 judge.j2 of your prompts folder, where there is one.")]
@@ -71,8 +70,9 @@ pub struct Args {
 /// # Errors
 /// [`Failure`] with one clear sentence.
 pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
-    let store =
-        run_to_change(&store_file(&environment.paths), &args.run).map_err(Failure::failed)?;
+    let path = store_file(&environment.paths);
+    let store = run_to_change(&path, &args.run).map_err(Failure::failed)?;
+    let _lock = RunLock::take(&path, &args.run).map_err(Failure::failed)?;
     let (judgements, judge) = match &args.judge {
         Some(name) => {
             let (made, judge) = judged(name, &args, &store, environment)?;
@@ -196,12 +196,12 @@ fn judge_request(
 /// Gives what the judge did.
 fn ask_judge(request: JudgeRequest) -> Result<Judging, Failure> {
     let runtime = runtime()?;
-    let cancel = CancellationToken::new();
+    let (control, patience) = (Control::default(), request.model.patience());
     let line = Line::new();
     runtime
         .block_on(async {
-            let _signals = cancel_on_signal(cancel.clone());
-            judge_run(request, &cancel, &mut |done, total| {
+            let _signals = stop_on_signals(control.clone(), patience);
+            judge_run(request, &control, &mut |done, total| {
                 let _ = line.at("judging", done, total);
             })
             .await

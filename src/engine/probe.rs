@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 use crate::data::dataset::Dataset;
 use crate::data::store::{ReplyRecord, Store};
@@ -13,6 +12,7 @@ use crate::domain::probe::{Effect, Tried, Verdict, said, verdict};
 use crate::domain::prompt::{PromptError, Templates, reply_shape};
 use crate::engine::ask::{AskRequest, ask};
 use crate::engine::instance::Instance;
+use crate::engine::sweep::Control;
 use crate::model::{BackendKind, ChatModel, Sampling};
 
 pub use crate::domain::probe::PROBES;
@@ -68,13 +68,14 @@ pub struct Probed {
     pub verdict: Verdict,
 }
 
-/// Asks the composed context and all changed ones. `progress` gets calls done and calls in all.
+/// Asks the composed context and all changed ones. `progress` gets calls done and calls in all. Stopped, it lets the calls
+/// under way finish and keeps their replies, unless it is to end now.
 ///
 /// # Errors
 /// One sentence: a template that can't be rendered, a reply that can't be stored, stopped by the user.
 pub async fn probe(
     request: &ProbeRequest,
-    cancel: &CancellationToken,
+    control: &Control,
     progress: &mut (dyn FnMut(usize, usize) + Send),
 ) -> Result<Probed, String> {
     let mut instances = vec![request.instance.clone()];
@@ -82,7 +83,7 @@ pub async fn probe(
         let instance = changed(&request.instance, variant, &request.templates);
         instances.push(instance.map_err(|error| error.to_string())?);
     }
-    let mut records = ask_all(request, &instances, cancel, progress)
+    let mut records = ask_all(request, &instances, control, progress)
         .await?
         .into_iter();
     let gold = request.instance.question.answer;
@@ -153,7 +154,7 @@ fn asked(change: Option<&Change>, context: Context, records: Option<Vec<ReplyRec
 async fn ask_all(
     request: &ProbeRequest,
     instances: &[Instance],
-    cancel: &CancellationToken,
+    control: &Control,
     progress: &mut (dyn FnMut(usize, usize) + Send),
 ) -> Result<Vec<Vec<ReplyRecord>>, String> {
     let at_once = match request.model.identity().backend {
@@ -166,15 +167,15 @@ async fn ask_all(
     for (at, instance) in instances.iter().enumerate() {
         for repeat in 0..request.repeats {
             let call = call(request, instance, repeat);
-            let (permits, cancel) = (Arc::clone(&permits), cancel.clone());
+            let (permits, control) = (Arc::clone(&permits), control.clone());
             tasks.spawn(async move {
                 // The semaphore is never closed.
                 let _permit = permits.acquire_owned().await.ok();
-                if cancel.is_cancelled() {
-                    return Err("stopped".to_owned());
+                if control.stop.is_cancelled() {
+                    return Ok(None);
                 }
-                let record = ask(call, &cancel, &mut |_| Ok(())).await?;
-                Ok((at, repeat, record))
+                let record = ask(call, &control.now, &mut |_| Ok(())).await?;
+                Ok(Some((at, repeat, record)))
             });
         }
     }
@@ -185,13 +186,16 @@ async fn ask_all(
     let mut done = 0;
     progress(done, total);
     while let Some(ended) = tasks.join_next().await {
-        let (at, repeat, record) =
-            ended.map_err(|error| format!("the program failed while it asked ({error})"))??;
+        let ended: Result<_, String> =
+            ended.map_err(|error| format!("the program failed while it asked ({error})"))?;
+        let Some((at, repeat, record)) = ended? else {
+            continue;
+        };
         slots[at][repeat] = Some(*record);
         done += 1;
         progress(done, total);
     }
-    if cancel.is_cancelled() {
+    if done < total || control.now.is_cancelled() {
         return Err(format!(
             "stopped after {done} of {total} calls; their replies are in the run \"{PROBES}\""
         ));

@@ -1,5 +1,7 @@
 //! Language models: HTTP servers, embedded GGUF models, replays of recorded runs.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -132,6 +134,8 @@ pub enum Delta {
         status: Option<u16>,
         /// How long it waits.
         wait: Duration,
+        /// By which whoever is told can make it wait longer.
+        hold: Hold,
     },
     /// The attempt failed and starts again: drop what has been received.
     Restart,
@@ -139,6 +143,28 @@ pub enum Delta {
     Reasoning(String),
     /// Text of the reply.
     Text(String),
+}
+
+/// A wait that others can make longer.
+#[derive(Debug, Clone, Default)]
+pub struct Hold(Arc<AtomicU64>);
+
+impl Hold {
+    /// Lets the next attempt begin no sooner than after this time.
+    pub fn at_least(&self, wait: Duration) {
+        self.0.fetch_max(millis(wait), Ordering::Relaxed);
+    }
+
+    /// How long the wait is at least.
+    pub fn wait(&self) -> Duration {
+        Duration::from_millis(self.0.load(Ordering::Relaxed))
+    }
+}
+
+impl PartialEq for Hold {
+    fn eq(&self, other: &Hold) -> bool {
+        self.wait() == other.wait()
+    }
 }
 
 /// Token counts as the backend reports them.

@@ -101,6 +101,37 @@ fn a_batch_goes_out_in_files_and_comes_back_in_any_order() {
 }
 
 #[test]
+fn lines_without_a_reply_are_failures_and_go_out_again() {
+    let place = Place::new();
+    let (code, ..) = batch(&place, &["--batch-out", "out"]);
+    assert_eq!(code, Some(0));
+    let requests = lines(&place.path("out/batch-001.jsonl"));
+    let responses = [
+        json!({"status_code": 200, "body": {"choices": []}}),
+        json!({}),
+        json!({"status_code": 200}),
+        json!({"status_code": 200, "body": null}),
+        json!({"status_code": 200, "body": "oops"}),
+        json!({"status_code": 302, "body": {}}),
+    ];
+    let output: String = requests
+        .iter()
+        .zip(&responses)
+        .map(|(request, response)| {
+            let line = json!({"custom_id": request["custom_id"], "response": response});
+            format!("{line}\n")
+        })
+        .collect();
+    std::fs::write(place.path("output.jsonl"), output).unwrap();
+    let (code, read, said) = batch(&place, &["--batch-in", "output.jsonl"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("0 replies stored, 6 failed"), "{said}");
+    assert_eq!((&read["n"], &read["unavailable"]), (&json!(0), &json!(6)));
+    let (_, rest, _) = batch(&place, &["--batch-out", "rest"]);
+    assert_eq!(rest["files"][0]["requests"], 50);
+}
+
+#[test]
 fn answers_of_another_sweep_are_refused() {
     let place = Place::new();
     std::fs::write(
@@ -133,7 +164,7 @@ fn a_plan_file_names_models_seeds_samples_and_repeats() {
     let place = Place::new();
     let server = yes();
     let plan = format!(
-        "dataset = \"set\"\nscenario = [\"sufficiency\"]\ndocs = [5]\np = [60]\nseeds = [1, 2]\nsample = 6\n\
+        "dataset = \"set\"\nscenario = [\"sufficiency\"]\ndocs = 5\np = 60\nseeds = [1, 2]\nsample = 6\n\
          models = [\"openai:m\", \"openai:k\"]\nrepeats = 2\nrun = \"planned\"\nbase_url = \"{}\"\n",
         server.base_url()
     );
@@ -191,6 +222,9 @@ fn wrong_plans_are_named_with_their_place() {
         ("seed = 1\nseeds = [2]\n", "line 1: seed"),
         ("dry_run = true\n", "line 1"),
         ("docs = \"five\"\n", "line 1"),
+        ("docs = -5\n", "line 1"),
+        ("docs = 2.5\n", "line 1"),
+        ("p = 120\n", "line 1: p: 120"),
         ("repeats = 0\n", "repeats"),
         ("temperature = 9.0\n", "temperature"),
         ("mode = \"nosuch\"\n", "mode"),

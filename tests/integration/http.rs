@@ -481,12 +481,54 @@ async fn what_is_not_the_protocol_is_malformed() {
         (Script::answer("200 OK", &[], "{\"choices\": ["), 2),
         (Script::answer("200 OK", &[], "{\"choices\": []}"), 2),
         (Script::answer("200 OK", &[], "404 page not found"), 2),
+        // Events that say nothing of the first choice.
+        (Script::stream().done(), 2),
+        (Script::stream().send(": a comment\n\n").done(), 2),
+        (
+            Script::stream()
+                .event(&json!({"choices": [], "usage": {"prompt_tokens": 3}}))
+                .done(),
+            2,
+        ),
+        (
+            Script::stream()
+                .event(&json!({"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]}))
+                .done(),
+            2,
+        ),
+        (
+            Script::stream()
+                .event(&json!({"choices": [{"index": 1, "delta": {"content": "B"}, "finish_reason": "stop"}]}))
+                .done(),
+            2,
+        ),
+        (
+            Script::answer("200 OK", &[], "{\"choices\": [{\"index\": 1, \"message\": {\"content\": \"B\"}}]}"),
+            2,
+        ),
         (Script::answer("200 OK", &[], ""), 2),
     ] {
         let asked = ask(vec![script.clone()], 1).await;
         assert_eq!(asked.error().kind, FailureKind::Malformed, "{script:?}");
         assert_eq!(asked.error().attempts, attempts, "{script:?}");
         assert!(!asked.error().message.contains('\n'));
+    }
+}
+
+#[tokio::test]
+async fn text_without_a_finish_reason_and_an_empty_reply_with_one_are_replies() {
+    for (script, text) in [
+        (Script::stream().text("fine").done(), "fine"),
+        (Script::stream().text("").finish("stop").done(), ""),
+        (Script::stream().finish("stop").done(), ""),
+    ] {
+        let asked = ask(vec![script.clone()], 1).await;
+        assert_eq!(
+            (asked.reply().text.as_str(), asked.reply().attempts),
+            (text, 1),
+            "{script:?}"
+        );
+        assert_eq!(asked.reply().ending, Ending::Complete, "{script:?}");
     }
 }
 

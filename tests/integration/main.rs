@@ -52,6 +52,7 @@ mod settings;
 mod sse_server;
 mod sweep;
 mod sweep_grid;
+mod sweep_stops;
 mod talk;
 mod tiny_bert;
 mod tiny_gguf;

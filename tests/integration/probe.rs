@@ -157,6 +157,19 @@ fn swaps_and_orders_say_what_flips() {
         text.contains("FLIPS to the right answer") && text.contains("as composed"),
         "{text}"
     );
+    let (code, _, said) = probe(
+        &place,
+        &server,
+        "swap",
+        &["--doc", &label, "--to", "adversarial"],
+    );
+    assert_eq!(code, Some(1));
+    assert!(
+        said.contains(&format!(
+            "{label} is adversarial already; possible is --to signal"
+        )) && !said.contains("--docs"),
+        "{said}"
+    );
     let (code, _, said) = probe(&place, &server, "swap", &["--doc", "DOC_77"]);
     assert_eq!(code, Some(2));
     assert!(said.contains("DOC_1 to DOC_5"), "{said}");

@@ -5,25 +5,25 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
-use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
 use crate::cli::chat::{ModelArgs, runtime};
 use crate::cli::common::{Environment, note, say_json, templates, write_out};
 use crate::cli::condition::{ConditionArgs, instance_failure, open_dataset};
 use crate::cli::progress::Line;
-use crate::cli::signals::cancel_on_signal;
+use crate::cli::stopping::stop_on_signals;
 use crate::data::dataset::Dataset;
 use crate::data::store::{ReplyRecord, Store};
-use crate::domain::context::{Context, Variant, left_out, reorders, swaps};
-use crate::domain::passage::Role;
+use crate::domain::context::{Variant, left_out, reorders};
 use crate::domain::probe::{Citations, Trace, citations, question_texts, trace};
 use crate::domain::text::{count, short};
 use crate::engine::instance::{Instance, instance};
 use crate::engine::models::{run_to_read, store_file};
 use crate::engine::probe::{ProbeRequest, Probed, original_text, probe};
+use crate::engine::sweep::Control;
 
 mod show;
+mod swap;
 
 /// Arguments of `medrgb probe`.
 #[derive(Debug, clap::Args)]
@@ -132,7 +132,7 @@ struct ReplyArgs {
 /// [`Failure`] with one clear sentence.
 pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     match args.action {
-        Action::Swap(args) => swap(&args, environment),
+        Action::Swap(args) => swap::run(&args, environment),
         Action::LeaveOneOut(args) => {
             let place = Place::open(&args, environment)?;
             let variants = left_out(&place.instance.context);
@@ -177,60 +177,6 @@ impl Place {
             templates: Arc::new(templates),
         })
     }
-}
-
-fn swap(args: &SwapArgs, environment: &Environment) -> Result<(), Failure> {
-    let place = Place::open(&args.ask, environment)?;
-    let to = args.to.as_deref().map(|name| match name {
-        "signal" => Role::Signal,
-        "adversarial" => Role::Adversarial,
-        _ => Role::Noise,
-    });
-    let context = &place.instance.context;
-    let label = match args.doc.as_deref() {
-        Some(flag) => Some(label(flag, context)?),
-        None => None,
-    };
-    let variants = swaps(
-        &place.instance.question,
-        place.dataset.pools(&place.instance.question.id),
-        &place.instance.condition,
-        context,
-        label.as_deref(),
-        to,
-    );
-    let needs = "a swap needs a document of another role to swap in (noise of the question, an adversarial version, or the original of one)";
-    ask_variants(place, (variants, needs), &args.ask, environment)
-}
-
-/// The label that a flag means: `2`, `doc 2`, `DOC_2` and the dataset's id of that document are the same.
-fn label(flag: &str, context: &Context) -> Result<String, Failure> {
-    let documents = &context.documents;
-    let name = flag.trim().to_lowercase();
-    let rest = name.strip_prefix("document").or(name.strip_prefix("doc"));
-    let number = match rest {
-        Some(rest) => rest.trim_start_matches([' ', '_', '-', '#', '.']),
-        None => name.as_str(),
-    };
-    let numbered = number
-        .bytes()
-        .all(|byte| byte.is_ascii_digit())
-        .then(|| format!("DOC_{}", number.trim_start_matches('0')));
-    let found = documents
-        .iter()
-        .find(|document| Some(&document.label) == numbered.as_ref())
-        .or_else(|| documents.iter().find(|document| document.id == flag.trim()));
-    found.map(|document| document.label.clone()).ok_or_else(|| {
-        Failure::Usage(format!(
-            "--doc {}: the context has {}",
-            short(flag),
-            match documents.len() {
-                0 => "no documents".to_owned(),
-                1 => "only DOC_1".to_owned(),
-                count => format!("DOC_1 to DOC_{count}"),
-            }
-        ))
-    })
 }
 
 /// `needs` says what a context must have for there to be variants.
@@ -294,11 +240,11 @@ fn asked(
         note(&format!("note: {caution}"));
     }
     let runtime = runtime()?;
-    let cancel = CancellationToken::new();
+    let (control, patience) = (Control::default(), request.model.patience());
     let line = Line::new();
     runtime.block_on(async {
-        let _signals = cancel_on_signal(cancel.clone());
-        let probed = probe(&request, &cancel, &mut |done, total| {
+        let _signals = stop_on_signals(control.clone(), patience);
+        let probed = probe(&request, &control, &mut |done, total| {
             let _ = line.at("asking", done, total);
         })
         .await;
@@ -451,43 +397,4 @@ fn finding(record: ReplyRecord, look: Look, dataset: &Dataset) -> Option<Finding
         trace,
         citations,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn a_document_is_named_as_one_writes_it() {
-        let dataset = Dataset::sample().unwrap();
-        let condition = crate::domain::context::Condition {
-            scenario: crate::domain::context::Scenario::Robustness,
-            docs: 5,
-            p: 60.0,
-            seed: 0,
-            mode: crate::domain::context::Mode::Nested,
-            source: crate::domain::context::SourceFilter::Any,
-        };
-        let templates = crate::domain::prompt::Templates::default();
-        let context = instance(&dataset, &templates, "sample-bioasq-1", &condition)
-            .unwrap()
-            .context;
-        let id = context.documents[3].id.clone();
-        for flag in [
-            "4",
-            "doc 4",
-            "DOC_4",
-            "Doc-4",
-            "document #4",
-            " doc04 ",
-            &id,
-        ] {
-            assert_eq!(label(flag, &context).unwrap(), "DOC_4", "{flag}");
-        }
-        for flag in ["", "doc", "6", "doc 0", "4 5", "DOC_4x", "-4", "dog 4"] {
-            let said = label(flag, &context).unwrap_err().to_string();
-            assert!(said.contains("DOC_1 to DOC_5"), "{flag}: {said}");
-        }
-    }
 }

@@ -8,12 +8,15 @@ use super::Finding;
 use crate::domain::answer::Outcome;
 use crate::domain::context::Change;
 use crate::domain::probe::{
-    Around, Audited, Citations, Effect, Fact, ORDERS, Trace, Traced, facts_of_citation,
-    facts_of_claim, facts_of_quote, reasons,
+    Around, Audited, Citations, Fact, ORDERS, Trace, Traced, facts_of_citation, facts_of_claim,
+    facts_of_quote, reasons,
 };
 use crate::domain::text::{count, one_line, shortened};
 use crate::engine::instance::Instance;
 use crate::engine::probe::{Asked, Probed};
+
+/// Columns of an answer at least: most fit.
+const SAID: usize = 24;
 
 /// A probe with all that is said about it.
 pub(super) struct Shown<'a> {
@@ -75,6 +78,12 @@ impl Shown<'_> {
             .max()
             .unwrap_or(0)
             .min(44);
+        let said = self
+            .all()
+            .map(|one| one.tried.describe().chars().count())
+            .max()
+            .unwrap_or(0)
+            .max(SAID);
         let mut reasoned = false;
         for one in self.all() {
             let effect = match one.name {
@@ -83,13 +92,12 @@ impl Shown<'_> {
             };
             let _ = writeln!(
                 out,
-                "{:<width$}  {:<26}{effect}",
+                "{:<width$}  {:<said$}  {effect}",
                 name(one),
                 one.tried.describe()
             );
             // What does not flip needs no reason.
-            let matters = one.effect.is_flip() || one.effect == Effect::Unavailable;
-            let reasons = match matters || one.name.is_none() {
+            let reasons = match one.effect.needs_reason() || one.name.is_none() {
                 true => self.reasons(one),
                 false => Vec::new(),
             };
@@ -148,7 +156,7 @@ pub(super) fn nothing(probed: &Probed) -> String {
         .next_back();
     match message {
         Some(message) => format!("nothing was measured: {message}"),
-        None => "nothing was measured: no change gave a steady reply".to_owned(),
+        None => "nothing was measured: no change gave a steady answer".to_owned(),
     }
 }
 

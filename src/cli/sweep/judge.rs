@@ -13,6 +13,7 @@ use crate::domain::cost::Cost;
 use crate::domain::text::{clean, count};
 use crate::engine::models::{judge_name, open_model};
 use crate::engine::sweep::{JudgeEstimate, estimate_judge};
+use crate::model::FailureKind;
 use crate::model::select::sampling;
 
 /// What a judge will be asked at most: a skipped sub-answer needs no call.
@@ -65,10 +66,13 @@ pub(super) fn check(args: &Args, environment: &Environment) -> Result<(), Failur
         return Ok(());
     };
     let (config, base_url) = (&environment.config, args.judge_base_url.as_deref());
-    judge_name(judge, base_url, config)
-        .and_then(|_| open_model(judge, base_url, config, &environment.paths))
-        .map(drop)
-        .map_err(model_failure)
+    let opened = judge_name(judge, base_url, config)
+        .and_then(|_| open_model(judge, base_url, config, &environment.paths));
+    match opened {
+        // A plan alone needs neither key nor model file.
+        Err(error) if args.dry_run && error.kind != FailureKind::BadRequest => Ok(()),
+        opened => opened.map(drop).map_err(model_failure),
+    }
 }
 
 impl Estimate {

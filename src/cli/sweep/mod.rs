@@ -12,10 +12,11 @@ use crate::cli::common::{Environment, note, say_json, write_out};
 use crate::cli::grid::GridArgs;
 use crate::cli::progress::Line;
 use crate::cli::runs;
+use crate::cli::stopping::stop_on_signals;
 use crate::data::store::{RunLock, Store};
 use crate::domain::text::clean;
 use crate::engine::models::store_file;
-use crate::engine::sweep::{Control, PartEnd, Step, ask_part, plan};
+use crate::engine::sweep::{Control, GivenUp, PartEnd, Step, Stopped, ask_part, passed_over, plan};
 
 use prepare::{Part, Prepared};
 use totals::Totals;
@@ -26,7 +27,6 @@ mod plan_file;
 mod prepare;
 mod progress;
 mod show;
-mod signals;
 mod totals;
 mod verdict;
 
@@ -152,6 +152,7 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         .map(|one| one.sweep.run.clone())
         .ok_or_else(|| Failure::Usage("no model is named".to_owned()))?;
     if args.dry_run {
+        judge::check(&args, environment)?;
         return dry_run(&args, prepared, &path, &run, environment);
     }
     if let Some(folder) = &args.batch_out {
@@ -180,9 +181,10 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
         true => ask_parts(&parts, &mut lock, &store)?,
         false => batch::read(&args.batch_in, &parts, &mut lock, &store)?,
     };
-    let stopped = done.iter().any(|one| one.ended.stopped.is_some());
     let judged = match &args.judge {
-        Some(judge) if !stopped => Some(judge::stage(judge, &args, &run, &store, environment)),
+        Some(judge) if may_be_judged(&done) => {
+            Some(judge::stage(judge, &args, &run, &store, environment))
+        }
         _ => None,
     };
     // What was measured is said whatever became of the judge.
@@ -207,6 +209,13 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
     }
     verdict::of_all(&parts, &done)?;
     judged.map_or(Ok(()), judge::verdict)
+}
+
+/// Whether a judge is asked: nothing cut the sweep short but models that were given up beside others that were not.
+fn may_be_judged(done: &[PartEnd]) -> bool {
+    let gave_up = |one: &PartEnd| matches!(one.ended.stopped, Some(Stopped::GivenUp(_)));
+    let ended = |one: &PartEnd| one.ended.stopped.is_none();
+    done.iter().all(|one| ended(one) || gave_up(one)) && done.iter().any(ended)
 }
 
 /// Prints the plan.
@@ -272,10 +281,16 @@ fn with(mut object: Value, key: &str, value: Option<Value>) -> Value {
     object
 }
 
-/// Asks part after part; a part that is stopped early ends the sweep.
+/// Asks part after part. One that is stopped early ends the sweep, but a model that is given up leaves the others.
 fn ask_parts(parts: &[Part], lock: &mut RunLock, store: &Store) -> Result<Vec<PartEnd>, Failure> {
     let mut done = Vec::new();
-    for part in parts {
+    let mut given_up = GivenUp::default();
+    for (at, part) in parts.iter().enumerate() {
+        if let Some(why) = given_up.why(&part.sweep) {
+            let end = passed_over(&part.sweep, &part.plan, store, why);
+            done.push(end.map_err(Failure::Failed)?);
+            continue;
+        }
         if parts.len() > 1 {
             note(&part.title());
         }
@@ -284,8 +299,16 @@ fn ask_parts(parts: &[Part], lock: &mut RunLock, store: &Store) -> Result<Vec<Pa
             note(&show::reused(&end.reused));
         }
         let stopped = end.ended.stopped.is_some();
+        let others = given_up.note(&part.sweep, &end.ended)
+            && given_up.leaves(parts[at + 1..].iter().map(|part| &part.sweep));
+        if others {
+            note(&format!(
+                "{}: given up, since call after call failed; the other models are asked",
+                part.title()
+            ));
+        }
         done.push(end);
-        if stopped {
+        if stopped && !others {
             break;
         }
     }
@@ -355,7 +378,7 @@ fn ask(part: &Part, lock: &mut RunLock, store: &Store) -> Result<PartEnd, Failur
     let mut line: Option<Line> = None;
     let end = runtime.block_on(async {
         let (sweep, plan) = (&part.sweep, &part.plan);
-        let _signals = signals::stop_on_signals(control.clone(), sweep.model.patience());
+        let _signals = stop_on_signals(control.clone(), sweep.model.patience());
         ask_part(sweep, plan, lock, store, &control, &mut |step| match step {
             Step::TakingOver(done, total) => {
                 let line = line.get_or_insert_with(Line::new);

@@ -1,10 +1,11 @@
 //! `--plan FILE.toml`: the flags of a sweep in a file, so that it can be kept, shared and repeated.
 
 use std::fmt::Display;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IntoDeserializer, SeqAccess, Visitor};
 use toml::de::{DeTable, DeValue};
 
 use super::Args;
@@ -45,15 +46,53 @@ impl<'de> Deserialize<'de> for Texts {
     }
 }
 
+/// A number, or a list of them.
+fn numbers<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    struct OneOrMany<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMany<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a number or a list of numbers")
+        }
+
+        fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Vec<T>, E> {
+            Ok(vec![T::deserialize(number.into_deserializer())?])
+        }
+
+        fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Vec<T>, E> {
+            Ok(vec![T::deserialize(number.into_deserializer())?])
+        }
+
+        fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Vec<T>, E> {
+            Ok(vec![T::deserialize(number.into_deserializer())?])
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+            let mut numbers = Vec::new();
+            while let Some(number) = list.next_element()? {
+                numbers.push(number);
+            }
+            Ok(numbers)
+        }
+    }
+    deserializer.deserialize_any(OneOrMany(PhantomData))
+}
+
 /// Every key is a flag of `medrgb sweep`; what is about one call only (dry_run, json, batch files) is none.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct PlanFile {
     dataset: Texts,
     scenario: Texts,
+    #[serde(deserialize_with = "numbers")]
     docs: Vec<usize>,
+    #[serde(deserialize_with = "numbers")]
     p: Vec<f64>,
     seed: Option<u64>,
+    #[serde(deserialize_with = "numbers")]
     seeds: Vec<u64>,
     mode: Texts,
     source: Texts,

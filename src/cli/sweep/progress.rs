@@ -68,11 +68,13 @@ impl Screen {
         }
         // A pause is said when it begins, so that nobody takes it for a standstill.
         let pauses = |waiting: &Waiting| waiting.left >= WORTH_SAYING;
-        let waits = progress.waiting.as_ref().is_some_and(pauses) || progress.silence.is_some();
+        let stands =
+            progress.silence.is_some() || progress.locked.is_some() || progress.away.is_some();
+        let waits = progress.waiting.as_ref().is_some_and(pauses) || stands;
         if waits && !self.said_waiting {
             self.line(progress, false);
         }
-        let still = progress.waiting.is_some() || progress.silence.is_some();
+        let still = progress.waiting.is_some() || stands;
         self.said_waiting = waits || (self.said_waiting && still);
         let wait = match progress.finished == self.last_finished {
             true => BETWEEN_EQUAL_LINES,
@@ -122,11 +124,8 @@ impl Screen {
         } else {
             let _ = write!(out, "{} under way", progress.in_flight);
         }
-        if let Some(waiting) = progress.waiting.as_ref().filter(|_| !ended) {
-            let _ = write!(out, "; {}", waiting.words());
-        }
-        if let Some(silence) = progress.silence.filter(|_| !ended) {
-            let _ = write!(out, "; {}", silence.words());
+        if let Some(waits) = progress.waits().filter(|_| !ended) {
+            let _ = write!(out, "; {waits}");
         }
         if !progress.failures.is_empty() {
             let _ = write!(out, "; failed: {}", kinds(&progress.failures));

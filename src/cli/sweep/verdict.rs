@@ -4,7 +4,7 @@ use super::prepare::Part;
 use crate::cli::Failure;
 use crate::cli::common::note;
 use crate::domain::text::{clean, count};
-use crate::engine::sweep::{PartEnd, Stopped};
+use crate::engine::sweep::{GivenUp, PartEnd, Stopped};
 
 const GO_ON: &str = "the same command goes on";
 
@@ -33,21 +33,24 @@ pub(super) fn of_all(parts: &[Part], done: &[PartEnd]) -> Result<(), Failure> {
     if too_long > 0 {
         measured += &format!("; {too_long} more do not fit the model's window and can't be asked");
     }
+    let mut given_up = GivenUp::default();
+    for (part, one) in parts.iter().zip(done) {
+        given_up.note(&part.sweep, &one.ended);
+    }
     match done.last().and_then(|one| one.ended.stopped.as_ref()) {
         Some(Stopped::NotStored(why)) => {
             return Err(Failure::Failed(format!(
                 "{measured}; the sweep stopped: {why}"
             )));
         }
-        Some(Stopped::GivenUp(why)) => {
-            return Err(Failure::Failed(format!(
-                "{measured}; the sweep gave up, since call after call failed: {why}; then {GO_ON}"
-            )));
-        }
         Some(Stopped::ByUser) => {
             return Err(Failure::Failed(format!("stopped; {measured}; {GO_ON}")));
         }
-        None => {}
+        Some(Stopped::GivenUp(_)) | None => {}
+    }
+    let several = parts.iter().any(|part| part.sweep.company.len() > 1);
+    if let Some(why) = given_up.sentence(several) {
+        return Err(Failure::Failed(format!("{measured}; {why}; then {GO_ON}")));
     }
     parts
         .iter()

@@ -3,9 +3,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
+use rusqlite::{Connection, TransactionBehavior, params};
 use serde_json::Value;
 
+use crate::data::store::patience::is_locked;
 use crate::data::store::{RECORD_VERSION, ReplyRecord, Store, StoreError, json, outcome};
 use crate::domain::report::MEDRGB_DOCUMENTS;
 
@@ -224,7 +225,7 @@ impl Store {
     fn write_group(&self, connection: &mut Connection, rows: Vec<(Row, Ticket)>) {
         if rows.len() > 1 {
             let together = rows.iter().map(|(row, _)| row);
-            match write_together(connection, together) {
+            match self.patiently(|| write_together(connection, together.clone())) {
                 Ok(ids) => {
                     for ((_, ticket), id) in rows.iter().zip(ids) {
                         *open(ticket) = Some(Ok(id));
@@ -242,20 +243,13 @@ impl Store {
             }
         }
         for (row, ticket) in &rows {
-            let result = write_together(connection, std::iter::once(row))
+            let result = self
+                .patiently(|| write_together(connection, std::iter::once(row)))
                 .map(|ids| ids.first().copied().unwrap_or_default())
                 .map_err(|error| self.describe(&error));
             *open(ticket) = Some(result);
         }
     }
-}
-
-/// Whether another program holds the store.
-fn is_locked(error: &rusqlite::Error) -> bool {
-    matches!(
-        error.sqlite_error_code(),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
-    )
 }
 
 fn open(ticket: &Ticket) -> std::sync::MutexGuard<'_, Option<Result<i64, StoreError>>> {

@@ -34,7 +34,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`], for example where no reply has this row id.
     pub fn insert_judgement(&self, judgement: &JudgementRecord) -> Result<(), StoreError> {
-        write(judgement, judgement.reply, &self.lock()).map_err(|error| self.describe(&error))
+        let written = self.patiently(|| write(judgement, judgement.reply, &self.lock()));
+        written.map_err(|error| self.describe(&error))
     }
 
     /// All judgements of a reply, oldest first.

@@ -1,26 +1,43 @@
 //! Removing runs, and taking in records that were written elsewhere.
 
-use rusqlite::{TransactionBehavior, params};
+use std::time::Instant;
+
+use rusqlite::{Connection, TransactionBehavior, params};
 
 use crate::data::store::group::{Row, write_together};
 use crate::data::store::judgements::{self, JudgementRecord};
 use crate::data::store::{ReplyRecord, Store, StoreError};
 
+/// Records that are removed at a time.
+const STEP: usize = 500;
+
 impl Store {
-    /// Removes a run with all its records and gives how many there were; `None` for an unknown run.
+    /// Removes a run with all its records and gives how many there were; `None` for an unknown run. It goes in steps,
+    /// between which others can write.
     ///
     /// # Errors
-    /// [`StoreError`] when the database can't be written; nothing is removed then.
+    /// [`StoreError`] when the database can't be written; the run is there until all its records are gone.
     pub fn remove_run(&self, run: &str) -> Result<Option<usize>, StoreError> {
         self.try_remove(run).map_err(|error| self.describe(&error))
     }
 
     fn try_remove(&self, run: &str) -> rusqlite::Result<Option<usize>> {
-        let mut connection = self.lock();
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let records = transaction.execute("DELETE FROM replies WHERE run = ?1", params![run])?;
-        let runs = transaction.execute("DELETE FROM runs WHERE name = ?1", params![run])?;
-        transaction.commit()?;
+        let mut records = 0;
+        loop {
+            let began = Instant::now();
+            let removed = self.patiently(|| remove_some(&self.lock(), run))?;
+            records += removed;
+            if removed < STEP {
+                break;
+            }
+            // Others poll for their turn: a gap that is over at once would leave them waiting all the time.
+            std::thread::sleep(began.elapsed());
+        }
+        let end = || {
+            let connection = self.lock();
+            connection.execute("DELETE FROM runs WHERE name = ?1", params![run])
+        };
+        let runs = self.patiently(end)?;
         Ok((runs > 0).then_some(records))
     }
 
@@ -81,9 +98,20 @@ impl Store {
                 .iter()
                 .map(Row::of)
                 .collect::<rusqlite::Result<Vec<Row>>>()?;
-            write_together(&mut self.lock(), rows.iter()).map(|_| ())
+            let together = || write_together(&mut self.lock(), rows.iter());
+            self.patiently(together).map(|_| ())
         };
         let done: rusqlite::Result<()> = insert();
         done.map_err(|error| self.describe(&error))
     }
+}
+
+/// Removes some records of a run, [`STEP`] at most, and gives how many.
+fn remove_some(connection: &Connection, run: &str) -> rusqlite::Result<usize> {
+    connection
+        .prepare_cached(
+            "DELETE FROM replies WHERE id IN (
+                SELECT id FROM replies INDEXED BY replies_listed WHERE run = ?1 LIMIT ?2)",
+        )?
+        .execute(params![run, i64::try_from(STEP).unwrap_or(i64::MAX)])
 }

@@ -32,6 +32,7 @@ mod manage;
 mod names;
 mod observations;
 mod pages;
+mod patience;
 mod raw;
 mod requests;
 pub(in crate::data) mod schema;
@@ -147,6 +148,7 @@ pub struct Store {
     connection: Arc<Mutex<Connection>>,
     group: Arc<group::Group>,
     aside: Arc<unsaved::Aside>,
+    patience: Arc<patience::Patience>,
     /// The copy that is read where the file itself can't be; it goes with the last that reads it, after the connection.
     _copy: Option<Arc<TempDir>>,
 }
@@ -219,6 +221,7 @@ impl Store {
             connection: Arc::new(Mutex::new(connection)),
             group: Arc::default(),
             aside: Arc::default(),
+            patience: Arc::default(),
             _copy: copy.map(Arc::new),
         }
     }

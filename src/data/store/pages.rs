@@ -1,4 +1,4 @@
-//! Runs page by page, and changed in one go: a run may be larger than memory.
+//! Runs page by page, also when they are changed: a run may be larger than memory, and others write to the store meanwhile.
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
@@ -46,9 +46,10 @@ impl Store {
 
     /// Hands every readable record of a run to `change`, on all cores, which says whether it changed `parsed` or
     /// `scores`; those are written back, nothing else is. The records come without prompt, model, sampling and origin,
-    /// and of `reply` with the ending alone: taking those apart would cost more than the change. All of it happens in one transaction: when anything
-    /// fails, nothing has changed. Each part of the run has an accumulator of its own, made by `start`; they come
-    /// back in stored order.
+    /// and of `reply` with the ending alone: taking those apart would cost more than the change. It goes in steps, each
+    /// of which is written in a short transaction, so that others can write in between; what has been written when
+    /// something fails stays. Nobody else may write to the run meanwhile (see [`crate::data::store::RunLock`]). Each part
+    /// of the run has an accumulator of its own, made by `start`; they come back in stored order.
     ///
     /// # Errors
     /// [`StoreError`] when the database can't be read or written.
@@ -58,21 +59,48 @@ impl Store {
         start: impl Fn() -> A + Sync,
         change: impl Fn(&mut A, &mut ReplyRecord) -> bool + Sync,
     ) -> Result<(Rewritten, Vec<A>), StoreError> {
-        rewrite_in_one_go(&mut self.lock(), run, &start, &change)
+        self.rewrite(run, &start, &change)
             .map_err(|error| self.describe(&error))
+    }
+
+    fn rewrite<A: Send>(
+        &self,
+        run: &str,
+        start: &(impl Fn() -> A + Sync),
+        change: &(impl Fn(&mut A, &mut ReplyRecord) -> bool + Sync),
+    ) -> rusqlite::Result<(Rewritten, Vec<A>)> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let at_once = PART * threads.min(MOST_THREADS);
+        let (mut rewritten, mut sums) = (Rewritten::default(), Vec::new());
+        let mut read = read_after(&self.lock(), run, 0, at_once)?;
+        while let Some(last) = read.last {
+            rewritten.broken += read.broken.len();
+            // This thread reads the next rows while the others change these.
+            let next = || read_after(&self.lock(), run, last, at_once);
+            let (parts, next) = in_parallel(&read.rows, start, change, next);
+            let mut changed = Vec::new();
+            for part in parts? {
+                rewritten.broken += part.broken;
+                changed.extend(part.changed);
+                sums.push(part.sum);
+            }
+            if !changed.is_empty() {
+                self.patiently(|| write_readings(&mut self.lock(), &changed))?;
+            }
+            rewritten.changed += changed.len();
+            read = next?;
+        }
+        Ok((rewritten, sums))
     }
 }
 
-fn rewrite_in_one_go<A: Send>(
-    connection: &mut Connection,
-    run: &str,
-    start: &(impl Fn() -> A + Sync),
-    change: &(impl Fn(&mut A, &mut ReplyRecord) -> bool + Sync),
-) -> rusqlite::Result<(Rewritten, Vec<A>)> {
+/// Writes readings in one transaction.
+fn write_readings(connection: &mut Connection, changed: &[(i64, Reading)]) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let done = rewrite(&transaction, run, start, change)?;
-    transaction.commit()?;
-    Ok(done)
+    for (id, reading) in changed {
+        reading.rewrite(*id, &transaction)?;
+    }
+    transaction.commit()
 }
 
 /// What became of the records that one thread looked at.
@@ -80,34 +108,6 @@ struct Part<A> {
     sum: A,
     changed: Vec<(i64, Reading)>,
     broken: usize,
-}
-
-fn rewrite<A: Send>(
-    connection: &Connection,
-    run: &str,
-    start: &(impl Fn() -> A + Sync),
-    change: &(impl Fn(&mut A, &mut ReplyRecord) -> bool + Sync),
-) -> rusqlite::Result<(Rewritten, Vec<A>)> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let at_once = PART * threads.min(MOST_THREADS);
-    let (mut rewritten, mut sums) = (Rewritten::default(), Vec::new());
-    let mut read = read_after(connection, run, 0, at_once)?;
-    while let Some(last) = read.last {
-        rewritten.broken += read.broken.len();
-        // The connection reads the next rows while the other threads change these.
-        let next = || read_after(connection, run, last, at_once);
-        let (parts, next) = in_parallel(&read.rows, start, change, next);
-        for part in parts? {
-            rewritten.broken += part.broken;
-            rewritten.changed += part.changed.len();
-            for (id, reading) in part.changed {
-                reading.rewrite(id, connection)?;
-            }
-            sums.push(part.sum);
-        }
-        read = next?;
-    }
-    Ok((rewritten, sums))
 }
 
 /// Changes rows, [`PART`] on each thread, and does something else on this one meanwhile.

@@ -36,6 +36,16 @@ pub fn said(reply: Option<&ParsedReply>) -> Said {
 }
 
 impl Said {
+    /// Whether something was answered. A refusal, an empty reply, one that is cut off and one that can't be read show
+    /// nothing of what the answer hangs on.
+    pub fn is_answer(self) -> bool {
+        match self {
+            Said::Option(_) | Said::Insufficient => true,
+            Said::NoOption(outcome) => !outcome.is_unreadable() && outcome != Outcome::Refused,
+            Said::Unavailable => false,
+        }
+    }
+
     /// In a few words.
     pub fn describe(self) -> String {
         match self {
@@ -61,6 +71,8 @@ pub enum Effect {
     OtherWrong,
     /// Several askings of one of both disagree so much that no most frequent answer exists.
     Unsteady,
+    /// From the replies of one of both no answer can be read.
+    NoAnswer,
     /// One of both has no reply.
     Unavailable,
 }
@@ -75,6 +87,7 @@ impl Effect {
             Effect::ToWrong => "FLIPS, no longer right",
             Effect::OtherWrong => "FLIPS, still not right",
             Effect::Unsteady => "its replies disagree",
+            Effect::NoAnswer => "no answer to compare",
             Effect::Unavailable => "nothing to compare",
         }
     }
@@ -82,6 +95,11 @@ impl Effect {
     /// Whether the answer flipped.
     pub fn is_flip(self) -> bool {
         matches!(self, Effect::ToRight | Effect::ToWrong | Effect::OtherWrong)
+    }
+
+    /// Whether a reader wants to know why: the answer flipped, or there is none.
+    pub fn needs_reason(self) -> bool {
+        self.is_flip() || matches!(self, Effect::NoAnswer | Effect::Unavailable)
     }
 }
 
@@ -114,15 +132,10 @@ impl Tried {
         parts.join(", ")
     }
 
-    /// What was said most often; `None` where nothing was or two are level.
+    /// The answer that was given most often; `None` where none was given or two are level.
     pub fn most_frequent(&self) -> Option<Said> {
         let count = |what: Said| self.said.iter().filter(|said| **said == what).count();
-        let answers = || {
-            self.said
-                .iter()
-                .copied()
-                .filter(|s| *s != Said::Unavailable)
-        };
+        let answers = || self.said.iter().copied().filter(|said| said.is_answer());
         let best = answers().map(count).max()?;
         let mut top: Vec<Said> = Vec::new();
         for what in answers().filter(|what| count(*what) == best) {
@@ -136,11 +149,23 @@ impl Tried {
         }
     }
 
+    /// Whether no reply came.
+    fn is_silent(&self) -> bool {
+        self.said.iter().all(|said| *said == Said::Unavailable)
+    }
+
+    /// Whether any reply gives an answer.
+    fn is_answered(&self) -> bool {
+        self.said.iter().any(|said| said.is_answer())
+    }
+
     /// What the change from `before` did; `gold` is the right option.
     pub fn effect(&self, before: &Tried, gold: char) -> Effect {
-        let answered = |tried: &Tried| tried.said.iter().any(|said| *said != Said::Unavailable);
-        if !answered(self) || !answered(before) {
+        if self.is_silent() || before.is_silent() {
             return Effect::Unavailable;
+        }
+        if !self.is_answered() || !before.is_answered() {
+            return Effect::NoAnswer;
         }
         let right = Said::Option(gold);
         match (before.most_frequent(), self.most_frequent()) {
@@ -160,7 +185,7 @@ pub struct Verdict {
     pub tried: usize,
     /// Changes that flipped the answer.
     pub flips: usize,
-    /// Changes without a reply, or with replies too unsteady to say.
+    /// Changes without a reply or without a readable answer, or with replies too unsteady to say.
     pub unclear: usize,
     /// The verdict in one or two sentences.
     pub sentence: String,
@@ -173,8 +198,12 @@ pub fn verdict(base: &Tried, gold: char, changes: &[(String, Tried, Effect)]) ->
         .filter(|(_, _, effect)| effect.is_flip())
         .collect();
     let having = |wanted: Effect| changes.iter().filter(|one| one.2 == wanted).count();
-    let (silent_ones, torn) = (having(Effect::Unavailable), having(Effect::Unsteady));
-    let unclear = silent_ones + torn;
+    let without = [
+        (having(Effect::Unavailable), "no reply"),
+        (having(Effect::NoAnswer), "no readable answer"),
+        (having(Effect::Unsteady), "replies that disagree"),
+    ];
+    let unclear = without.iter().map(|(number, _)| number).sum();
     let before = match base.most_frequent() {
         Some(said) if said == Said::Option(gold) => format!("{} (right)", said.describe()),
         Some(said) => format!("{} (the right one is {gold})", said.describe()),
@@ -182,9 +211,13 @@ pub fn verdict(base: &Tried, gold: char, changes: &[(String, Tried, Effect)]) ->
         None => String::new(),
     };
     let tried = changes.len() - unclear;
-    let silent = base.said.iter().all(|said| *said == Said::Unavailable);
     let mut sentence = match (tried, flips.len()) {
-        _ if silent => "Nothing can be said: the context as it is got no reply.".to_owned(),
+        _ if base.is_silent() => {
+            "Nothing can be said: the context as it is got no reply.".to_owned()
+        }
+        _ if !base.is_answered() => {
+            "Nothing can be said: the context as it is got no readable answer.".to_owned()
+        }
         _ if base.most_frequent().is_none() => {
             "Nothing can be said: the replies to the context as it is disagree, with no answer more frequent than the others.".to_owned()
         }
@@ -225,7 +258,7 @@ pub fn verdict(base: &Tried, gold: char, changes: &[(String, Tried, Effect)]) ->
     };
     if unclear > 0 && base.most_frequent().is_some() {
         let what = if tried > 0 { "other change" } else { "change" };
-        sentence.push_str(&format!(" {}.", without_answer(what, silent_ones, torn)));
+        sentence.push_str(&format!(" {}.", without_answer(what, &without)));
     }
     Verdict {
         tried,
@@ -235,16 +268,13 @@ pub fn verdict(base: &Tried, gold: char, changes: &[(String, Tried, Effect)]) ->
     }
 }
 
-/// Why changes say nothing: so many got no reply, so many several that disagree.
-fn without_answer(change: &str, silent: usize, torn: usize) -> String {
-    let words = |number: usize, what: &str| {
-        (number > 0).then(|| format!("{} got {what}", count(number, change)))
-    };
-    let parts = [
-        words(silent, "no reply"),
-        words(torn, "replies that disagree"),
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
+/// Why changes say nothing: how many got what.
+fn without_answer(change: &str, without: &[(usize, &str)]) -> String {
+    let parts: Vec<String> = without
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| format!("{} got {what}", count(*number, change)))
+        .collect();
     parts.join(", ")
 }
 
@@ -279,6 +309,41 @@ mod tests {
         assert_eq!(effect(A, Said::Insufficient, 'C'), Effect::OtherWrong);
         assert_eq!(effect(A, GONE, 'A'), Effect::Unavailable);
         assert_eq!(tried(&[A, B]).effect(&tried(&[A]), 'A'), Effect::Unsteady);
+    }
+
+    #[test]
+    fn a_reply_that_answers_nothing_flips_nothing() {
+        let base = tried(&[A]);
+        for outcome in [
+            Outcome::Empty,
+            Outcome::Truncated,
+            Outcome::Unreadable,
+            Outcome::Refused,
+        ] {
+            let blank = Said::NoOption(outcome);
+            assert_eq!(tried(&[blank]).effect(&base, 'A'), Effect::NoAnswer);
+            assert_eq!(base.effect(&tried(&[blank]), 'A'), Effect::NoAnswer);
+            assert_eq!(tried(&[blank, blank, B]).most_frequent(), Some(B));
+            let changes = [
+                (
+                    "without DOC_1".to_owned(),
+                    tried(&[blank]),
+                    Effect::NoAnswer,
+                ),
+                ("without DOC_2".to_owned(), tried(&[A]), Effect::Same),
+            ];
+            let found = super::verdict(&base, 'A', &changes);
+            assert_eq!((found.tried, found.flips, found.unclear), (1, 0, 1));
+            assert_eq!(
+                found.sentence,
+                "The answer holds: A (right), in 1 of 2 changes; 1 other change got no readable answer."
+            );
+            let nothing = super::verdict(&tried(&[blank]), 'A', &changes[..1]);
+            assert!(nothing.sentence.ends_with("got no readable answer."));
+        }
+        // Several options, or one that is not offered, is another answer.
+        let several = tried(&[Said::NoOption(Outcome::SeveralOptions)]);
+        assert_eq!(several.effect(&base, 'A'), Effect::ToWrong);
     }
 
     #[test]

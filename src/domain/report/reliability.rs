@@ -10,7 +10,7 @@ pub const ID: &str = "calibration";
 pub(super) const TITLE: &str = "Calibration";
 
 /// What is shown.
-pub(super) const CAPTION: &str = "The model's own probability of the option it chose (confidence) beside how often that was right: expected calibration error over ten bins of equal width (0 is best), and Brier score over all options (0 is best, 2 is worst). Replies without a chosen option are left out.";
+pub(super) const CAPTION: &str = "The model's own probability of the option it chose (confidence) beside how often that was right: expected calibration error over ten bins of equal width (0 is best), and Brier score over all options (0 is best, 2 is worst). Replies without a chosen option are left out. The intervals of the bins are Wilson's and take replies as independent: too narrow where a bin holds several replies to one question.";
 
 /// A table of texts; all columns but the first are numbers.
 pub(super) struct Sheet {

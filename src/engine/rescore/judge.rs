@@ -1,29 +1,22 @@
 //! Asking a judge model about the sub-answers of a stored run.
 
 use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use futures_util::FutureExt;
 use futures_util::stream::{self, StreamExt};
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::book::{Book, Verdict};
+use super::call::{call, stopped};
 use super::read_again;
 use super::shared::{Key, Shared};
 use crate::data::clock::now;
 use crate::data::store::{JudgementRecord, ReplyRecord, Store, StoreError};
-use crate::domain::answer::{Ending, read_judgement};
+use crate::domain::answer::read_judgement;
 use crate::domain::prompt::{Prompt, PromptError, Templates};
 use crate::domain::text::short;
-use crate::engine::ask::{GRACE, panicked, to_value};
-use crate::engine::sweep::Pace;
-use crate::model::tokens::estimate_prompt;
-use crate::model::{
-    ChatModel, ChatRequest, Delta, FailureKind, ModelError, Reply, ReplyForm, Sampling,
-};
+use crate::engine::ask::to_value;
+use crate::engine::sweep::{Control, Pace, STORE_PATIENCE};
+use crate::model::{ChatModel, FailureKind, ModelError, Reply, Sampling};
 
 /// After so many failed calls in a row the judge is given up.
 const FAILURES_IN_A_ROW: usize = 10;
@@ -102,15 +95,17 @@ type Alike = (Key, Vec<Task>);
 ///
 /// Skipped answers are no task: they score 0 without a call. Exact matches are judged like all others.
 /// Judgements that failed before are tried again; one that could not be read is not, since the same
-/// prompt at temperature 0 gives the same reply.
+/// prompt at temperature 0 gives the same reply. Stopped, it lets the calls under way finish and stores what they bring,
+/// unless it is to end now.
 ///
 /// # Errors
 /// [`JudgeTrouble`].
 pub async fn judge_run(
     request: JudgeRequest,
-    cancel: &CancellationToken,
+    control: &Control,
     on_progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Judging, JudgeTrouble> {
+    request.store.wait_up_to(STORE_PATIENCE);
     let request = Arc::new(request);
     let book = Arc::new(on_thread(&request, open_book).await??);
     let (total, shared) = {
@@ -131,6 +126,9 @@ pub async fn judge_run(
                 shared: run.shared,
             });
         };
+        if control.stop.is_cancelled() {
+            return Err(JudgeTrouble::Stopped);
+        }
         after = last;
         let known = Arc::clone(&shared);
         let told = on_thread(&request, move |request| tell_known(request, tasks, &known));
@@ -139,7 +137,7 @@ pub async fn judge_run(
             run.share(told);
             on_progress(run.done, run.total);
         }
-        judge_page(&request, groups, &shared, cancel, &mut run, on_progress).await?;
+        judge_page(&request, groups, &shared, control, &mut run, on_progress).await?;
     }
 }
 
@@ -215,29 +213,38 @@ async fn judge_page(
     request: &Arc<JudgeRequest>,
     groups: Vec<Alike>,
     shared: &Mutex<Shared>,
-    cancel: &CancellationToken,
+    control: &Control,
     run: &mut Progress,
     on_progress: &mut dyn FnMut(usize, usize),
 ) -> Result<(), JudgeTrouble> {
     let mut calls = stream::iter(groups)
         .map(|(key, tasks)| async move {
             let result = match tasks.first() {
-                Some(task) => call(request, &task.prompt, cancel).await,
+                Some(task) => call(request, &task.prompt, control).await,
                 None => Err(stopped()),
             };
             (key, tasks, result)
         })
         .buffer_unordered(request.concurrency.max(1));
+    // Calls that did not begin, or were given up, since no new ones are wanted.
+    let mut cut_short = false;
     loop {
-        if cancel.is_cancelled() {
+        if control.now.is_cancelled() {
             return Err(JudgeTrouble::Stopped);
         }
         let Some((key, tasks, result)) = calls.next().await else {
-            return Ok(());
+            return match cut_short {
+                true => Err(JudgeTrouble::Stopped),
+                false => Ok(()),
+            };
         };
         // A judgement that is there is kept, also when the user has just stopped it.
-        if result.is_err() && cancel.is_cancelled() {
+        if result.is_err() && control.now.is_cancelled() {
             return Err(JudgeTrouble::Stopped);
+        }
+        if is_given_up(&result) && control.stop.is_cancelled() {
+            cut_short = true;
+            continue;
         }
         if let Some(first) = tasks.first().filter(|_| result.is_ok()) {
             let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -262,68 +269,8 @@ async fn judge_page(
     }
 }
 
-fn stopped() -> ModelError {
-    ModelError::new(FailureKind::Cancelled, "stopped")
-}
-
-/// Waits until the limits per minute let a call of so many tokens start.
-async fn wait_for_pace(
-    pace: &Pace,
-    tokens: u64,
-    cancel: &CancellationToken,
-) -> Result<(), ModelError> {
-    loop {
-        let now = Instant::now();
-        let ready = pace.ready(tokens, now);
-        if ready <= now {
-            pace.take(tokens, now, Duration::ZERO);
-            return Ok(());
-        }
-        tokio::select! {
-            () = tokio::time::sleep_until(ready) => {}
-            () = cancel.cancelled() => return Err(stopped()),
-        }
-    }
-}
-
-/// Asks the judge once, as the limits allow; a panic of the model, a reply that broke off and a model that does not stop when
-/// it is told to become failures.
-async fn call(
-    request: &JudgeRequest,
-    prompt: &Prompt,
-    cancel: &CancellationToken,
-) -> Result<Reply, ModelError> {
-    let chat = ChatRequest {
-        prompt: prompt.clone(),
-        form: ReplyForm::Judgement,
-        sampling: request.sampling.clone(),
-    };
-    let tokens = estimate_prompt(prompt) + u64::from(request.sampling.max_tokens);
-    wait_for_pace(&request.pace, tokens, cancel).await?;
-    let mut on_delta = |delta| {
-        if let Delta::Retry { wait, .. } = delta {
-            // The model makes further attempts whatever the limits say: later calls make room for them.
-            request.pace.take(tokens, Instant::now(), wait);
-        }
-    };
-    let asked = AssertUnwindSafe(async { request.model.reply(&chat, cancel, &mut on_delta).await })
-        .catch_unwind();
-    let overdue = async {
-        cancel.cancelled().await;
-        tokio::time::sleep(GRACE).await;
-    };
-    let result = tokio::select! {
-        biased;
-        ended = asked => ended.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))),
-        () = overdue => Err(stopped()),
-    };
-    match result {
-        Ok(reply) if reply.ending == Ending::Interrupted => Err(ModelError::new(
-            FailureKind::Network,
-            "the judgement broke off",
-        )),
-        result => result,
-    }
+fn is_given_up(result: &Result<Reply, ModelError>) -> bool {
+    matches!(result, Err(error) if error.kind == FailureKind::Cancelled)
 }
 
 fn judgement(

@@ -15,6 +15,7 @@ use book::{Book, Verdict};
 pub use judge::{JudgeRequest, JudgeTrouble, Judging, judge_run};
 
 mod book;
+mod call;
 mod judge;
 mod shared;
 #[cfg(test)]
@@ -70,13 +71,13 @@ pub fn judged_answers(store: &Store, run: &str, judge: &str) -> Result<usize, St
     Ok(Book::of_run(store, run, judge)?.settled())
 }
 
-/// Reads and scores every reply of a run again, on all cores, and writes what changed back, all or nothing.
+/// Reads and scores every reply of a run again, on all cores, and writes what changed back, step by step.
 ///
 /// `judge` puts in the scores that this judge model gave; without it every reply keeps the judge whose
 /// scores it has. A judgement counts only as long as the answer that was judged is still the one read.
 ///
 /// # Errors
-/// [`StoreError`] when the store can't be read or written; then nothing has changed.
+/// [`StoreError`] when the store can't be read or written; what was written before stays, and scoring again goes on.
 pub fn rescore(store: &Store, run: &str, judge: Option<&str>) -> Result<Rescored, StoreError> {
     let names = match judge {
         Some(judge) => vec![judge.to_owned()],

@@ -17,11 +17,14 @@ use crate::domain::context::{
 use crate::domain::passage::Role;
 use crate::domain::prompt::{Prompt, Templates};
 use crate::domain::question::{Choice, Question};
+use crate::engine::sweep::Control;
 use crate::model::replay::{Pace, Recorded, Recording, ReplayModel};
 use crate::model::{
-    BackendKind, ChatModel, ChatRequest, Delta, FailureKind, ModelError, ModelIdentity, Reply,
-    ReplyForm, Sampling,
+    BackendKind, ChatModel, ChatRequest, Delta, FailureKind, Hold, ModelError, ModelIdentity,
+    Reply, ReplyForm, Sampling,
 };
+
+mod stopping;
 
 /// A reply to an integration instance with the sub-questions "dose?" (5 mg), "where?" (aorta), "who?" (men).
 fn record(question: &str, raw: &str) -> ReplyRecord {
@@ -231,7 +234,7 @@ fn request(store: &Store, model: Arc<dyn ChatModel>) -> JudgeRequest {
 }
 
 async fn judge(request: JudgeRequest) -> Result<usize, JudgeTrouble> {
-    let judging = judge_run(request, &CancellationToken::new(), &mut |_, _| {}).await?;
+    let judging = judge_run(request, &Control::default(), &mut |_, _| {}).await?;
     Ok(judging.made)
 }
 
@@ -306,7 +309,7 @@ async fn only_given_answers_are_judged_and_once() {
     let mut seen = Vec::new();
     let made = judge_run(
         request(&store, model.clone()),
-        &CancellationToken::new(),
+        &Control::default(),
         &mut |done, total| seen.push((done, total)),
     )
     .await
@@ -440,9 +443,8 @@ async fn answers_that_are_alike_are_judged_by_one_call_also_in_a_later_start() {
         ("women", Ok("no idea")),
         ("the aorta", Ok(FULL)),
     ]);
-    let run = |request| async move {
-        judge_run(request, &CancellationToken::new(), &mut |_, _| {}).await
-    };
+    let run =
+        |request| async move { judge_run(request, &Control::default(), &mut |_, _| {}).await };
     let first = run(request(&store, model.clone())).await.unwrap();
     assert_eq!((first.made, first.shared, model.calls()), (5, 2, 3));
     // What came later asks nothing that was asked before, whether it could be read or not.
@@ -479,10 +481,10 @@ async fn the_judge_keeps_to_the_limits_per_minute() {
         tokens_per_minute: None,
     });
     // The second call may start a minute later: long before that the user has had enough, and need not wait for it.
-    let cancel = CancellationToken::new();
+    let cancel = Control::default();
     let enough = async {
         tokio::time::sleep(std::time::Duration::from_millis(300)).await;
-        cancel.cancel();
+        cancel.stop.cancel();
     };
     let begun = std::time::Instant::now();
     let mut ignore = |_, _| {};
@@ -491,24 +493,6 @@ async fn the_judge_keeps_to_the_limits_per_minute() {
     assert!(matches!(stopped, Err(JudgeTrouble::Stopped)));
     assert_eq!(model.calls(), 1);
     assert!(begun.elapsed() < std::time::Duration::from_secs(20));
-}
-
-#[tokio::test]
-async fn stopping_keeps_what_was_judged() {
-    let Place { _dir, store } = place();
-    let model = Judge::new(&[
-        ("5mg", Ok(FULL)),
-        ("women", Ok(FULL)),
-        ("the aorta", Ok(FULL)),
-    ]);
-    let mut one = request(&store, model.clone());
-    one.concurrency = 1;
-    let cancel = CancellationToken::new();
-    let trigger = cancel.clone();
-    let stopped = judge_run(one, &cancel, &mut |_, _| trigger.cancel()).await;
-    assert!(matches!(stopped, Err(JudgeTrouble::Stopped)));
-    assert_eq!(store.judgements_of_run("night", "gpt").unwrap().len(), 1);
-    assert_eq!(judge(request(&store, model)).await.unwrap(), 2);
 }
 
 #[tokio::test]

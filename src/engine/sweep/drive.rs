@@ -9,7 +9,6 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use crate::data::store::{ReplyRecord, Store};
-use crate::domain::pace::duration;
 use crate::domain::plan::is_counted_reply;
 use crate::domain::text::count;
 use crate::engine::ask::ask_unseen;
@@ -17,7 +16,9 @@ use crate::engine::survey::Place;
 use crate::engine::sweep::Sweep;
 use crate::engine::sweep::ahead::{Next, compose_ahead};
 use crate::engine::sweep::limiter::{Limiter, Permit};
+use crate::engine::sweep::outage::{Outage, Streak, Verdict};
 use crate::engine::sweep::slot::{Retries, Slot};
+use crate::engine::sweep::waits::{Away, Locked, Silent, Waiting};
 use crate::model::FailureKind;
 
 /// Replies that may wait to be stored beyond the calls under way, and one for each call at most: a kill loses them,
@@ -30,8 +31,9 @@ const TICK: Duration = Duration::from_millis(500);
 /// A silence of a server that is told.
 const LONG_SILENCE: Duration = Duration::from_secs(20);
 
-/// Failures in a row, none of which will pass by itself, after which it is useless to go on.
-const MOST_LASTING: usize = 20;
+/// How long replies wait for another program that holds the store: a large import takes minutes, and a sweep that goes on
+/// for a night must not end for that.
+pub(in crate::engine) const STORE_PATIENCE: Duration = Duration::from_secs(30 * 60);
 
 /// Stops a sweep.
 #[derive(Debug, Clone, Default)]
@@ -75,67 +77,12 @@ pub struct Progress {
     pub waiting: Option<Waiting>,
     /// A server that has said nothing for a while to calls under way.
     pub silence: Option<Silent>,
+    /// Another program that holds the store.
+    pub locked: Option<Locked>,
+    /// A server that is away.
+    pub away: Option<Away>,
     /// Time since the start.
     pub elapsed: Duration,
-}
-
-/// A sweep in which nothing moves for a known time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Waiting {
-    /// Calls that wait for another attempt; 0 where the next call may not start yet.
-    pub calls: usize,
-    /// Time until it goes on.
-    pub left: Duration,
-    /// What made the calls wait; `None` for the limits per minute.
-    pub kind: Option<FailureKind>,
-}
-
-impl Waiting {
-    /// For people: what is waited for, how long, and until when by this machine's clock.
-    pub fn words(&self) -> String {
-        let left = duration(self.left.max(Duration::from_secs(1)));
-        let seconds = i64::try_from(self.left.as_secs()).unwrap_or(i64::MAX);
-        let until = jiff::Timestamp::now().as_second().saturating_add(seconds);
-        // Of RFC 3339 only the time of the day.
-        let at = jiff::Timestamp::from_second(until)
-            .ok()
-            .and_then(|at| Some(format!(", at {} UTC", at.to_string().get(11..19)?)))
-            .unwrap_or_default();
-        match self.kind {
-            None => format!("waiting for the limit per minute: the next call starts in {left}{at}"),
-            Some(kind) => {
-                let name = serde_json::to_value(kind).unwrap_or_default();
-                format!(
-                    "all {} wait before another attempt ({}): the first goes on in {left}{at}",
-                    count(self.calls, "call"),
-                    name.as_str().unwrap_or("failed").replace('_', " ")
-                )
-            }
-        }
-    }
-}
-
-/// Calls under way that the server has taken and said nothing to yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Silent {
-    /// How many.
-    pub calls: usize,
-    /// For how long the first of them has waited.
-    pub longest: Duration,
-    /// When such an attempt is given up.
-    pub patience: Duration,
-}
-
-impl Silent {
-    /// For people: how many calls, for how long, and when that ends.
-    pub fn words(&self) -> String {
-        format!(
-            "no word from the server yet to {}, for {} at the longest (given up after {})",
-            count(self.calls, "call"),
-            duration(self.longest),
-            duration(self.patience)
-        )
-    }
 }
 
 /// Why a sweep ended early.
@@ -184,6 +131,7 @@ pub async fn drive(
         next_at: None,
         started: Instant::now(),
     };
+    store.wait_up_to(STORE_PATIENCE);
     driver.run(todo, on_progress).await;
     // Calls that waited for another attempt are given up when the user stops.
     let given_up = driver
@@ -242,6 +190,10 @@ impl Driver<'_> {
             if self.stopped.is_some() {
                 (next, is_last) = (None, true);
             }
+            if self.control.stop.is_cancelled() {
+                // Who wants to leave needs not wait for another program: what it keeps from the store goes into a file.
+                self.store.wait_up_to(Duration::ZERO);
+            }
             if next.is_none() && is_last && self.tasks.is_empty() {
                 return;
             }
@@ -250,6 +202,13 @@ impl Driver<'_> {
                 .as_ref()
                 .map_or(now, |next| self.sweep.pace.ready(next.tokens, now));
             self.next_at = (ready > now).then_some(ready);
+            // A server that is away is tried by one call at a time.
+            let away = self.streak.outage();
+            let ready = away.map_or(ready, |outage| ready.max(outage.next));
+            let room = match away {
+                Some(_) => self.tasks.is_empty(),
+                None => self.tasks.len() < most_tasks,
+            };
             // A call that has ended made room before it is looked at here: filling that comes first.
             tokio::select! {
                 biased;
@@ -262,7 +221,7 @@ impl Driver<'_> {
                     None => is_last = true,
                 },
                 () = tokio::time::sleep_until(ready), if next.is_some() && ready > now => {}
-                permit = self.limiter.acquire(), if next.is_some() && ready <= now && self.tasks.len() < most_tasks => {
+                permit = self.limiter.acquire(), if next.is_some() && ready <= now && room => {
                     if let Some(next) = next.take() {
                         self.start(next, permit);
                     }
@@ -285,8 +244,9 @@ impl Driver<'_> {
 
     /// Starts a call.
     fn start(&mut self, next: Next, permit: Permit) {
+        self.streak.tries(Instant::now());
         let pace = self.sweep.pace.clone();
-        pace.take(next.tokens, Instant::now(), Duration::ZERO);
+        pace.take(next.tokens, Instant::now());
         let model = Slot::new(
             Arc::clone(&self.sweep.model),
             permit,
@@ -362,7 +322,10 @@ impl Driver<'_> {
         *self.progress.failures.entry(kind).or_default() += 1;
         let message = record.failure.get("message").and_then(|text| text.as_str());
         let message = message.unwrap_or_default().to_owned();
-        if self.streak.is_hopeless(kind, self.sweep.ceiling()) {
+        let verdict = self
+            .streak
+            .failed(kind, self.sweep.ceiling(), Instant::now());
+        if verdict == Verdict::Hopeless {
             self.stopped
                 .get_or_insert_with(|| Stopped::GivenUp(message.clone()));
         }
@@ -376,6 +339,13 @@ impl Driver<'_> {
         self.progress.elapsed = self.started.elapsed();
         self.progress.waiting = self.waiting();
         self.progress.silence = self.silence();
+        self.progress.away = self.streak.outage().map(|outage| Away {
+            since: outage.since.elapsed(),
+            next: outage.next.saturating_duration_since(Instant::now()),
+            most: Outage::most(),
+        });
+        let locked = self.store.waits();
+        self.progress.locked = locked.map(|(waited, most)| Locked { waited, most });
     }
 
     /// A silence that is longer than usual.
@@ -420,58 +390,5 @@ impl Driver<'_> {
                 file = unsaved.file.display(),
             );
         }
-    }
-}
-
-/// Failures in a row.
-#[derive(Debug, Default)]
-struct Streak(usize);
-
-impl Streak {
-    fn reply(&mut self) {
-        self.0 = 0;
-    }
-
-    /// Counts a failure; true where it is useless to go on. Failures that are about one prompt (overflow, a
-    /// content filter) and stopped calls do not count. Those that may pass are given a round more.
-    fn is_hopeless(&mut self, kind: FailureKind, ceiling: usize) -> bool {
-        let most = match kind {
-            FailureKind::Overflow | FailureKind::ContentFilter | FailureKind::Cancelled => {
-                return false;
-            }
-            FailureKind::Auth
-            | FailureKind::Quota
-            | FailureKind::NotFound
-            | FailureKind::BadRequest
-            | FailureKind::Local => MOST_LASTING,
-            FailureKind::RateLimited
-            | FailureKind::Server
-            | FailureKind::Network
-            | FailureKind::Malformed => MOST_LASTING + 2 * ceiling,
-        };
-        self.0 += 1;
-        self.0 >= most
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_failures_in_a_row_are_hopeless() {
-        let mut streak = Streak::default();
-        for _ in 0..100 {
-            assert!(!streak.is_hopeless(FailureKind::Overflow, 4));
-        }
-        for _ in 1..MOST_LASTING {
-            assert!(!streak.is_hopeless(FailureKind::Quota, 4));
-        }
-        streak.reply();
-        for _ in 1..MOST_LASTING {
-            assert!(!streak.is_hopeless(FailureKind::Quota, 4));
-        }
-        assert!(!streak.is_hopeless(FailureKind::Server, 4));
-        assert!(streak.is_hopeless(FailureKind::Quota, 4));
     }
 }

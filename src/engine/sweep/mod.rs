@@ -23,7 +23,9 @@ use crate::engine::survey::{Room, Space};
 use crate::model::{BackendKind, ChatModel, ChatRequest, Sampling};
 
 pub use batch::{BatchFile, BatchRead, read as read_batch, write as write_batch};
-pub use drive::{Control, Ended, Progress, Silent, Stopped, Waiting, drive};
+pub(in crate::engine) use drive::STORE_PATIENCE;
+pub use drive::{Control, Ended, Progress, Stopped, drive};
+pub use given_up::{GivenUp, passed_over};
 pub use order::{
     AskedModel, JudgeEstimate, Order, PartEnd, Step, ask_part, chosen_questions, estimate_judge,
 };
@@ -32,19 +34,23 @@ pub use plan::{Plan, PlannedCondition, plan};
 pub use reuse::{Reused, reuse};
 pub use summary::{ConditionSummary, Summary, summarise};
 pub use time::{TimeEstimate, estimate_time};
+pub use waits::{Away, Locked, Silent, Waiting};
 
 mod ahead;
 mod batch;
 mod drive;
+mod given_up;
 mod held;
 mod limiter;
 mod order;
+mod outage;
 mod pace;
 mod plan;
 mod reuse;
 mod slot;
 mod summary;
 mod time;
+mod waits;
 
 /// What is asked of whom, and where the replies go.
 pub struct Sweep {

@@ -55,22 +55,42 @@ impl Pace {
         of(&mut all.requests, 1.0).max(of(&mut all.tokens, tokens as f64))
     }
 
-    /// An attempt of so many tokens starts after this wait: none for a call, some for another attempt of one, which the
-    /// model makes whatever the limits say, so that it is known beforehand and calls make room for it.
-    pub(in crate::engine) fn take(&self, tokens: u64, now: Instant, wait: Duration) {
-        let at = now.checked_add(wait).unwrap_or(now);
+    /// A call of so many tokens starts.
+    pub(in crate::engine) fn take(&self, tokens: u64, now: Instant) {
+        self.allowances().book(tokens, now, now);
+    }
+
+    /// Another attempt of a call of so many tokens is to start after this wait: gives the wait after which it may, which is
+    /// booked, so that what comes later makes room for it.
+    pub(in crate::engine) fn reserve(&self, tokens: u64, now: Instant, wait: Duration) -> Duration {
+        let Some(wanted) = now.checked_add(wait) else {
+            return wait;
+        };
         let mut all = self.allowances();
-        if let Some(requests) = &mut all.requests {
-            requests.take(1.0, now, at);
-        }
-        if let Some(of_tokens) = &mut all.tokens {
-            of_tokens.take(tokens as f64, now, at);
-        }
+        let of = |allowance: &Option<Allowance>, amount: f64| {
+            let allowance = allowance.as_ref();
+            allowance.map_or(wanted, |allowance| allowance.by_span(amount, wanted))
+        };
+        let at = of(&all.requests, 1.0).max(of(&all.tokens, tokens as f64));
+        all.book(tokens, now, at);
+        at.saturating_duration_since(now)
     }
 
     /// A panic elsewhere leaves plain numbers behind.
     fn allowances(&self) -> MutexGuard<'_, Allowances> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Allowances {
+    /// Notes a start at `at`.
+    fn book(&mut self, tokens: u64, now: Instant, at: Instant) {
+        if let Some(requests) = &mut self.requests {
+            requests.take(1.0, now, at);
+        }
+        if let Some(of_tokens) = &mut self.tokens {
+            of_tokens.take(tokens as f64, now, at);
+        }
     }
 }
 
@@ -111,6 +131,7 @@ impl Allowance {
     }
 
     fn ready(&mut self, amount: f64, now: Instant) -> Instant {
+        self.forget(now);
         self.by_store(amount, now).max(self.by_span(amount, now))
     }
 
@@ -123,12 +144,16 @@ impl Allowance {
         }
     }
 
-    /// When so much of what started lies more than a span back that the amount fits beside the rest.
-    fn by_span(&mut self, amount: f64, now: Instant) -> Instant {
-        self.forget(now);
-        let mut over = self.sum + amount.min(self.per_minute) - self.per_minute;
-        let mut ready = now;
-        for (at, amount) in &self.started {
+    /// From `from` on, when so much of what started lies more than a span back that the amount fits beside the rest, and
+    /// beside what is booked for later.
+    fn by_span(&self, amount: f64, from: Instant) -> Instant {
+        let over_by_then = self.started.iter().take_while(|(at, _)| *at + SPAN <= from);
+        let (count, gone) = over_by_then.fold((0, 0.0), |(count, sum), (_, amount)| {
+            (count + 1, sum + amount)
+        });
+        let mut over = self.sum - gone + amount.min(self.per_minute) - self.per_minute;
+        let mut ready = from;
+        for (at, amount) in self.started.iter().skip(count) {
             // Sums of whole numbers are exact far beyond any limit.
             if over <= 0.0 {
                 break;
@@ -177,7 +202,7 @@ mod tests {
         (0..calls)
             .map(|_| {
                 now = pace.ready(tokens, now);
-                pace.take(tokens, now, Duration::ZERO);
+                pace.take(tokens, now);
                 (now - begin).as_secs_f64()
             })
             .collect()
@@ -233,12 +258,34 @@ mod tests {
         // Attempts that are known to come in half a minute take the room of calls before them.
         let pace = Pace::new(REQUESTS);
         for _ in 0..30 {
-            pace.take(5, begin, Duration::from_secs(30));
+            let wait = pace.reserve(5, begin, Duration::from_secs(30));
+            assert_eq!(wait, Duration::from_secs(30));
         }
         let calls = starts(&pace, 5, 200, begin);
         let mut all: Vec<f64> = calls.into_iter().chain([30.0; 30]).collect();
         all.sort_by(f64::total_cmp);
         assert_eq!(most_in_a_minute(&all), 120);
+    }
+
+    #[test]
+    fn further_attempts_wait_for_room_as_calls_do() {
+        let (pace, begin) = (Pace::new(REQUESTS), Instant::now());
+        let mut all = Vec::new();
+        let mut now = begin;
+        // Every second call fails and is tried again a second later.
+        for call in 0..600 {
+            now = pace.ready(5, now);
+            pace.take(5, now);
+            all.push((now - begin).as_secs_f64());
+            if call % 2 == 0 {
+                let wait = pace.reserve(5, now, Duration::from_secs(1));
+                assert!(wait >= Duration::from_secs(1));
+                all.push((now + wait - begin).as_secs_f64());
+            }
+        }
+        all.sort_by(f64::total_cmp);
+        assert!(most_in_a_minute(&all) <= 120);
+        assert!(all[899] < 520.0, "{}", all[899]);
     }
 
     #[test]

@@ -185,10 +185,17 @@ impl Slot {
         let mut accepted = false;
         let result = {
             let mut watch = |delta: Delta| {
-                if let Delta::Retry { kind, status, wait } = delta {
-                    call.failed(kind, wait);
+                if let Delta::Retry {
+                    kind,
+                    status,
+                    wait,
+                    ref hold,
+                } = delta
+                {
                     let (pace, tokens) = &self.pace;
-                    pace.take(*tokens, tokio::time::Instant::now(), wait);
+                    let wait = pace.reserve(*tokens, tokio::time::Instant::now(), wait);
+                    hold.at_least(wait);
+                    call.failed(kind, wait);
                     if let Some(permit) = permit.as_ref().filter(|_| is_overload(kind, status)) {
                         permit.overloaded(began);
                     }
@@ -269,7 +276,7 @@ mod tests {
     use crate::engine::ask::{AskRequest, ask};
     use crate::engine::instance::instance;
     use crate::engine::sweep::limiter::Limiter;
-    use crate::model::{BackendKind, Sampling};
+    use crate::model::{BackendKind, Hold, Sampling};
 
     /// Retries once for this reason, then gives this result.
     struct Once {
@@ -292,7 +299,7 @@ mod tests {
         ) -> BoxFuture<'a, Result<Reply, ModelError>> {
             async move {
                 if let Some((kind, status)) = self.retry {
-                    on_delta(Delta::Retry { kind, status, wait: self.wait });
+                    on_delta(Delta::Retry { kind, status, wait: self.wait, hold: Hold::default() });
                     tokio::select! {
                         () = cancel.cancelled() => return Err(ModelError::new(FailureKind::Cancelled, "given up")),
                         () = tokio::time::sleep(self.wait) => {}

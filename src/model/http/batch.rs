@@ -47,17 +47,12 @@ impl HttpModel {
         }
         let status = response["status_code"].as_u64().unwrap_or(200);
         let body = &response["body"];
-        if status >= 400 {
+        if !(200..300).contains(&status) {
             let status = u16::try_from(status).unwrap_or(500);
             return Err(Fault::from_status(status, &body.to_string()));
         }
-        if let Some(error) = ServerError::of_body(body) {
-            return Err(Fault::from_error_object(&error));
-        }
         let mut collector = Collector::new(self.settings().reply_cap);
-        let on_delta = &mut |_| {};
-        collector.take(body, "message", on_delta);
-        let ending = read::finish(&collector, on_delta)?;
+        let ending = read::take_whole(body, &mut collector, &mut |_| {})?;
         // The line does not say which options were offered.
         let reply = self.reply(collector, ending, 1, &[]);
         // When its tokens came is not known.
@@ -100,5 +95,32 @@ mod tests {
             json!({"response": null, "error": {"code": "batch_expired", "message": "late"}});
         assert_eq!(kind(expired), FailureKind::Server);
         assert_eq!(kind(json!({"response": null})), FailureKind::Malformed);
+        assert_eq!(kind(status(302)), FailureKind::BadRequest);
+    }
+
+    #[test]
+    fn a_line_that_holds_no_reply_is_no_empty_reply() {
+        let bodies = [
+            json!({"choices": []}),
+            json!({"choices": [{"index": 1, "message": {"content": "B"}, "finish_reason": "stop"}]}),
+            json!({"choices": [{"index": 0, "message": {"role": "assistant"}}]}),
+            json!({}),
+            json!("oops"),
+            Value::Null,
+        ];
+        let mut responses: Vec<Value> = bodies
+            .iter()
+            .map(|body| json!({"status_code": 200, "body": body}))
+            .collect();
+        responses.extend([json!({}), json!({"status_code": 200}), json!("oops")]);
+        for response in responses {
+            let line = json!({"custom_id": "x", "response": response, "error": null});
+            let result = model().reply_of_line(&line);
+            let kind = result.map(|reply| reply.text).unwrap_err().kind;
+            assert_eq!(kind, FailureKind::Malformed, "{line}");
+        }
+        let empty = json!({"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]});
+        let line = json!({"response": {"status_code": 200, "body": empty}});
+        assert_eq!(model().reply_of_line(&line).unwrap().text, "");
     }
 }

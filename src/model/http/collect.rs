@@ -155,9 +155,14 @@ impl Collector {
         }
     }
 
-    /// How the reply ended by the server's finish reason.
+    /// How the reply ended by the server's finish reason. Some servers never give one: then text counts, but where no
+    /// text came either, nothing has been answered.
     pub(crate) fn ending(&self) -> Result<Ending, Fault> {
         match self.finish_reason.as_deref() {
+            None if !self.has_text() => Err(Fault::new(
+                FailureKind::Malformed,
+                "answered with neither text nor a finish reason",
+            )),
             Some("length" | "max_tokens" | "max_length" | "model_length") => Ok(Ending::Length),
             // The refusal's own words are a reply, to be read as such.
             Some("content_filter" | "safety" | "refusal") if self.refused => Ok(Ending::Complete),
@@ -301,6 +306,30 @@ mod tests {
             .collect();
         assert_eq!(bytes, [2, 1]);
         assert_eq!(deltas.len(), 4);
+    }
+
+    #[test]
+    fn nothing_said_of_the_first_choice_is_no_reply() {
+        let nothing = [
+            json!({"choices": [], "usage": {"prompt_tokens": 9}}),
+            json!({"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]}),
+            json!({"choices": [{"index": 1, "delta": {"content": "B"}, "finish_reason": "stop"}]}),
+            json!({"choices": "none"}),
+            json!({}),
+        ];
+        for chunk in nothing {
+            let (collector, _) = collect(100, std::slice::from_ref(&chunk));
+            let fault = collector.ending().unwrap_err();
+            assert_eq!(
+                (fault.kind, fault.retry),
+                (FailureKind::Malformed, true),
+                "{chunk}"
+            );
+        }
+        let empty =
+            json!({"choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "stop"}]});
+        assert_eq!(collect(100, &[empty]).0.ending(), Ok(Ending::Complete));
+        assert_eq!(collect(100, &[text("A")]).0.ending(), Ok(Ending::Complete));
     }
 
     #[test]

@@ -17,8 +17,8 @@ use crate::model::http::fault::Fault;
 use crate::model::http::secret::{Redactor, shown_url};
 use crate::model::tokens::check_window;
 use crate::model::{
-    BackendKind, BatchModel, ChatModel, ChatRequest, Delta, FailureKind, ModelError, ModelIdentity,
-    Reply, ReplyForm,
+    BackendKind, BatchModel, ChatModel, ChatRequest, Delta, FailureKind, Hold, ModelError,
+    ModelIdentity, Reply, ReplyForm,
 };
 
 pub use secret::Secret;
@@ -193,11 +193,14 @@ impl HttpModel {
         let delay = retry::delay(&self.settings.retry, retry, fault.retry_after);
         let why = fault::presentable(&fault.what, &self.redactor);
         tracing::info!(model = %self.settings.name, retry, ?delay, %why, "attempt failed");
+        let hold = Hold::default();
         on_delta(Delta::Retry {
             kind: fault.kind,
             status: fault.status,
             wait: delay,
+            hold: hold.clone(),
         });
+        let delay = delay.max(hold.wait());
         on_delta(Delta::Status(format!(
             "retry {retry} of {} in {:.1} s: the server {why}",
             self.settings.retry.retries,

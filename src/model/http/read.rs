@@ -103,7 +103,15 @@ async fn read_whole(
     let parsed: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))
         .map_err(|error| malformed(&format!("answered with broken JSON ({error})"), &text))?;
     // Some gateways wrap an error into a list.
-    let completion = parsed.get(0).unwrap_or(&parsed);
+    take_whole(parsed.get(0).unwrap_or(&parsed), collector, on_delta)
+}
+
+/// Takes a whole completion into the collector and says how the reply ended.
+pub(crate) fn take_whole(
+    completion: &Value,
+    collector: &mut Collector,
+    on_delta: OnDelta<'_>,
+) -> Result<Ending, Fault> {
     if let Some(error) = ServerError::of_body(completion) {
         return Err(Fault::from_error_object(&error));
     }
@@ -112,7 +120,10 @@ async fn read_whole(
         .and_then(Value::as_array)
         .is_some_and(|choices| !choices.is_empty());
     if !has_choice {
-        return Err(malformed("answered with JSON that holds no choices", &text));
+        return Err(malformed(
+            "answered with JSON that holds no choices",
+            &completion.to_string(),
+        ));
     }
     collector.take(completion, "message", on_delta);
     finish(collector, on_delta)
@@ -203,7 +214,7 @@ async fn read_events(
 }
 
 /// How a reply ended that has come to its end.
-pub(crate) fn finish(collector: &Collector, on_delta: OnDelta<'_>) -> Result<Ending, Fault> {
+fn finish(collector: &Collector, on_delta: OnDelta<'_>) -> Result<Ending, Fault> {
     if let Some(why) = collector.cut_off() {
         on_delta(Delta::Status(why));
         return Ok(Ending::Interrupted);

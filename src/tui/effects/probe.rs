@@ -11,6 +11,7 @@ use crate::domain::context::Context;
 use crate::domain::probe::reasons;
 use crate::engine::instance::Instance;
 use crate::engine::probe::{Asked, ProbeRequest, original_text, probe};
+use crate::engine::sweep::Control;
 use crate::model::BackendKind;
 use crate::tui::app::probe::{Probed, Tried};
 use crate::tui::effects::{Effects, Job, ProbeParts};
@@ -76,8 +77,13 @@ fn asked(
         repeats: 1,
         store,
     };
+    // One key stops it, and at once.
+    let control = Control {
+        stop: cancel.clone(),
+        now: cancel.clone(),
+    };
     let ticket = parts.ticket;
-    let found = runtime.block_on(probe(&request, cancel, &mut |done, total| {
+    let found = runtime.block_on(probe(&request, &control, &mut |done, total| {
         let event = ProbeEvent::Progress(done, total);
         // One that gets lost is followed by a newer one.
         let _ = job.messages.try_send(Message::Probe { ticket, event });

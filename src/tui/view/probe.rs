@@ -251,7 +251,7 @@ fn table(app: &App, found: &Probed, flow: &mut Flow) {
     for (at, tried) in found.tried.iter().enumerate() {
         row(app, tried, flow);
         // What does not flip needs no reason.
-        if at == 0 || tried.effect.is_flip() || tried.effect == Effect::Unavailable {
+        if at == 0 || tried.effect.needs_reason() {
             for reason in &tried.reasons {
                 flow.text(
                     &app.wraps,

@@ -10,7 +10,7 @@ use crate::data::store::{RunLock, Store};
 use crate::domain::text::count;
 use crate::engine::rescore::{JudgeCounts, JudgeRequest, JudgeTrouble, judge_run, rescore};
 use crate::engine::sweep::{
-    Control, Limits, Pace, PartEnd, Progress, Silent, Step, Stopped, Waiting, ask_part,
+    Control, GivenUp, Limits, Pace, PartEnd, Progress, Step, Stopped, ask_part,
 };
 use crate::model::{ChatModel, FailureKind, Sampling};
 use crate::tui::Prices;
@@ -74,24 +74,32 @@ impl Task<'_> {
             // One that can't be had is said now, not after hours of asking.
             self.judge_model(judge)?;
         }
-        let mut end = self.ask(&parts, &mut lock, &store)?;
-        if let Some(judge) = &request.judge
-            && end.trouble.is_none()
-            && !end.by_user
-        {
+        let (mut end, to_be_judged) = self.ask(&parts, &mut lock, &store)?;
+        if let Some(judge) = request.judge.as_ref().filter(|_| to_be_judged) {
             self.judge(judge, request, &store, &mut end);
         }
         Ok(end)
     }
 
-    /// Asks part after part; one that is stopped early ends the sweep.
-    fn ask(&self, parts: &[Part], lock: &mut RunLock, store: &Store) -> Result<SweepEnd, String> {
+    /// Asks part after part. One that is stopped early ends the sweep, but a model that is given up leaves the others.
+    /// Also says whether a judge is to be asked.
+    fn ask(
+        &self,
+        parts: &[Part],
+        lock: &mut RunLock,
+        store: &Store,
+    ) -> Result<(SweepEnd, bool), String> {
         let mut end = SweepEnd::default();
+        let (mut given_up, mut passed, mut asked) = (GivenUp::default(), Vec::new(), 0);
         end.progress.total = parts.iter().map(|part| part.plan.todo.len()).sum();
         let (mut unavailable, mut last_failure) = (0, None);
         let mut left: Vec<&Part> = parts.iter().collect();
         while !left.is_empty() {
             let part = left.remove(0);
+            if given_up.why(&part.sweep).is_some() {
+                passed.push(part);
+                continue;
+            }
             let before = end.progress.clone();
             let done = self.ask_one(part, lock, store, &before)?;
             let taken_over = done.reused.count();
@@ -103,13 +111,25 @@ impl Task<'_> {
             last_failure = done.ended.progress.last_failure.clone().or(last_failure);
             match &done.ended.stopped {
                 Some(Stopped::ByUser) => end.by_user = true,
-                Some(Stopped::GivenUp(why)) => {
-                    end.trouble = Some(format!("it gave up, since call after call failed: {why}"));
+                Some(Stopped::GivenUp(_)) => {
+                    given_up.note(&part.sweep, &done.ended);
+                    if given_up.leaves(left.iter().map(|part| &part.sweep)) {
+                        continue;
+                    }
                 }
                 Some(Stopped::NotStored(why)) => end.trouble = Some(why.clone()),
-                None => continue,
+                None => {
+                    asked += 1;
+                    continue;
+                }
             }
             break;
+        }
+        left.extend(passed);
+        let to_be_judged = asked > 0 && end.trouble.is_none() && !end.by_user;
+        if end.trouble.is_none() {
+            let several = parts.iter().any(|part| part.sweep.company.len() > 1);
+            end.trouble = given_up.sentence(several);
         }
         // What was not begun is missing too.
         let not_begun = left
@@ -125,7 +145,7 @@ impl Task<'_> {
                 "nothing was measured: none of {unavailable} calls gave a reply{last}"
             ));
         }
-        Ok(end)
+        Ok((end, to_be_judged))
     }
 
     fn ask_one(
@@ -210,14 +230,14 @@ impl Task<'_> {
         };
         self.tell(SweepEvent::Judging(0, 0));
         let mut last = Instant::now();
-        let judged =
-            self.runtime
-                .block_on(judge_run(asked, &self.control.stop, &mut |done, total| {
-                    if last.elapsed() >= BETWEEN {
-                        last = Instant::now();
-                        self.tell(SweepEvent::Judging(done, total));
-                    }
-                }));
+        let judged = self
+            .runtime
+            .block_on(judge_run(asked, self.control, &mut |done, total| {
+                if last.elapsed() >= BETWEEN {
+                    last = Instant::now();
+                    self.tell(SweepEvent::Judging(done, total));
+                }
+            }));
         judged.map_err(|trouble| match trouble {
             JudgeTrouble::Stopped => None,
             other => Some(other.to_string()),
@@ -315,11 +335,7 @@ fn progress_of(progress: &Progress) -> SweepProgress {
         prompt_tokens: progress.prompt_tokens,
         completion_tokens: progress.completion_tokens,
         unmeasured: progress.unmeasured,
-        waiting: progress
-            .waiting
-            .as_ref()
-            .map(Waiting::words)
-            .or_else(|| progress.silence.as_ref().map(Silent::words)),
+        waiting: progress.waits(),
         in_flight: progress.in_flight,
         limit: progress.limit,
         elapsed: progress.elapsed,

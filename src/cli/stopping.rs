@@ -1,4 +1,4 @@
-//! The signals that stop a sweep.
+//! The signals that stop calls of models: first no new ones, then those under way.
 
 use std::time::Duration;
 
