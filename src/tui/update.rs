@@ -233,6 +233,7 @@ fn typing(app: &App) -> bool {
             Overlay::Palette { .. } | Overlay::Reject { typing: true, .. }
         ),
         (None, Screen::Browse) => app.browse.typing,
+        (None, Screen::Instance) => instance::seek::typing(app),
         (None, Screen::Retrieval) => app.retrieval.typing,
         (None, Screen::Sweep) => app.sweep.form.typing,
         (None, Screen::Find) => app.find.typing,
@@ -278,6 +279,10 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     }
     if app.screen == Screen::Browse && app.browse.typing {
         return browse::on_typing(app, key);
+    }
+    if app.screen == Screen::Instance && instance::seek::typing(app) {
+        instance::seek::on_typing(app, key);
+        return Vec::new();
     }
     if app.screen == Screen::Retrieval && app.retrieval.typing {
         return retrieval::on_typing(app, key);
@@ -450,6 +455,8 @@ fn paste(app: &mut App, text: &str) -> Vec<Effect> {
         app.browse.filter.paste(text);
         app.browse.refilter();
         browse::keep_visible(app);
+    } else if app.screen == Screen::Instance && instance::seek::typing(app) {
+        instance::seek::paste(app, text);
     } else if app.screen == Screen::Retrieval && app.retrieval.typing {
         app.retrieval.query.paste(text);
     } else if app.screen == Screen::Sweep && app.sweep.form.typing {

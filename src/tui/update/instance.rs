@@ -8,9 +8,13 @@ use crate::tui::app::instance::{InstanceState, Panel};
 use crate::tui::app::{App, Overlay, Screen};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
-use crate::tui::update::{browse, distance, probe, queue, reply, scrolled, talk};
+use crate::tui::update::{browse, probe, queue, reply, talk};
 use crate::tui::view;
-use crate::tui::view::instance::Sight;
+
+mod columns;
+pub(super) mod seek;
+
+use columns::{jump, next_change, scroll};
 
 /// Opens a question; the condition and how things are shown stay as they were.
 pub(super) fn open(app: &mut App, index: usize) -> Vec<Effect> {
@@ -36,6 +40,7 @@ pub(super) fn open_under(app: &mut App, index: usize, condition: Condition) -> V
         state.gold = old.gold;
         state.raw = old.raw;
         state.diff = old.diff;
+        (state.locked, state.moved) = (old.locked, old.locked);
         state.zoom = old.zoom && app.screen == Screen::Instance;
         if app.screen == Screen::Instance && old.focus.role().is_none() {
             state.focus = old.focus;
@@ -84,6 +89,12 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         Command::Stop => return reply::stop(app),
         Command::Annotate => return queue::enter(app),
         Command::Back => {
+            if seek::end(app) {
+                return Vec::new();
+            }
+            let Some(state) = &mut app.instance else {
+                return Vec::new();
+            };
             if state.zoom {
                 state.zoom = false;
             } else {
@@ -98,6 +109,11 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         Command::NextDocument => jump(app, true),
         Command::PreviousDocument => jump(app, false),
         Command::NextChange => next_change(app),
+        Command::NextCited => columns::next_cited(app),
+        Command::LockColumns => columns::toggle_lock(app),
+        Command::SearchDocuments => seek::begin(app),
+        Command::NextMatch => seek::step(app, true),
+        Command::PreviousMatch => seek::step(app, false),
         Command::TalkFaster => return talk::pace(app, true),
         Command::TalkSlower => return talk::pace(app, false),
         _ => return change(app, command),
@@ -274,80 +290,6 @@ fn step_focus(app: &mut App, forward: bool) {
     };
     if let Some(&panel) = order.get(next) {
         state.focus = panel;
-    }
-}
-
-/// Scrolls the focused panel.
-fn scroll(app: &mut App, command: Command) {
-    let Some(panel) = app.instance.as_ref().map(|state| state.focus) else {
-        return;
-    };
-    let Some(sight) = view::instance::sight(app, panel) else {
-        return;
-    };
-    if let Some(by) = distance(command, sight.height) {
-        let next = scrolled(sight.at, by, sight.rows, sight.height);
-        set_scroll(app, panel, next, &sight);
-    }
-}
-
-fn set_scroll(app: &mut App, panel: Panel, next: usize, sight: &Sight) {
-    if let Some(state) = &mut app.instance {
-        state.scroll[panel.index()] = next;
-        match panel {
-            Panel::Reply => state.follow = next + sight.height >= sight.rows,
-            Panel::Adversarial => state.moved = true,
-            _ => {}
-        }
-    }
-}
-
-/// Scrolls the adversarial documents to the next edited words, after the last to the first ones.
-fn next_change(app: &mut App) {
-    let Some(state) = &mut app.instance else {
-        return;
-    };
-    if state.count(Role::Adversarial) == 0 {
-        app.say("no document is edited here; robustness below 100 % has edited ones");
-        return;
-    }
-    state.focus = Panel::Adversarial;
-    let Some(sight) = view::instance::sight(app, Panel::Adversarial) else {
-        return;
-    };
-    let places = || sight.changes.iter().map(|&row| sight.around(row));
-    let Some(first) = places().next() else {
-        app.say("no word differs in this view of the edited documents");
-        return;
-    };
-    match places().find(|&place| place > sight.at) {
-        Some(next) => set_scroll(app, Panel::Adversarial, next, &sight),
-        None => {
-            set_scroll(app, Panel::Adversarial, first, &sight);
-            app.say(match first == sight.at {
-                true => "all changes are in sight",
-                false => "that was the last change; this is the first",
-            });
-        }
-    }
-}
-
-/// Scrolls a document column to the next or previous document.
-fn jump(app: &mut App, forward: bool) {
-    let Some(panel) = app.instance.as_ref().map(|state| state.focus) else {
-        return;
-    };
-    let Some(sight) = view::instance::sight(app, panel) else {
-        return;
-    };
-    let mut anchors = sight.anchors.iter().copied();
-    let next = if forward {
-        anchors.find(|&anchor| anchor > sight.at)
-    } else {
-        anchors.rev().find(|&anchor| anchor < sight.at)
-    };
-    if let Some(next) = next {
-        set_scroll(app, panel, next.min(sight.most()), &sight);
     }
 }
 
