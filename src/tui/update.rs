@@ -250,8 +250,19 @@ fn writes(key: KeyEvent) -> bool {
     matches!(key.code, KeyCode::Char(_)) && !key.modifiers.intersects(control)
 }
 
+/// A line feed is what a terminal sends for enter before the program has it: it is taken for enter where it has no
+/// command of its own.
+fn as_enter(app: &App, key: KeyEvent) -> KeyEvent {
+    let feed = key.code == KeyCode::Char('j') && key.modifiers == KeyModifiers::CONTROL;
+    match feed && app.keymap.command(app.screen, Chord::of(key)).is_none() {
+        true => KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE),
+        false => key,
+    }
+}
+
 fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     app.notice = None;
+    let key = as_enter(app, key);
     let chord = Chord::of(key);
     let command = app.keymap.command(app.screen, chord);
     // Where nothing can be shown, nobody sees the way back to the list: the key that leaves there leaves everywhere.
@@ -314,11 +325,27 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
         Some(command) => run(app, command),
         None => {
             if let KeyCode::Char(_) = key.code {
-                let help = app.keymap.key(Command::Help);
-                app.say(format!("{chord} does nothing here; {help} lists the keys"));
+                let text = nothing(app, chord);
+                app.say(text);
             }
             Vec::new()
         }
+    }
+}
+
+/// What to say of a key that does nothing on this screen: on the list, that it is for an open question.
+fn nothing(app: &App, chord: Chord) -> String {
+    let key = |command| app.keymap.key(command);
+    match app.keymap.command(Screen::Instance, chord) {
+        Some(_) if app.screen == Screen::Browse => format!(
+            "{chord} is a key for an open question: {} opens one; {} lists the keys of this screen",
+            key(Command::Open),
+            key(Command::Help)
+        ),
+        _ => format!(
+            "{chord} does nothing here; {} lists the keys",
+            key(Command::Help)
+        ),
     }
 }
 

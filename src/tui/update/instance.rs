@@ -2,6 +2,7 @@
 
 use ratatui::layout::Position;
 
+use crate::domain::answer::Outcome;
 use crate::domain::context::{Condition, MAX_DOCS, Mode, Scenario, SourceFilter};
 use crate::domain::passage::Role;
 use crate::tui::app::instance::{InstanceState, Panel};
@@ -174,10 +175,11 @@ fn change(app: &mut App, command: Command) -> Vec<Effect> {
     if condition.scenario == Scenario::Standard && condition.p != old.p {
         app.say("the standard scenario has signal documents only and ignores p");
     }
+    let before = answer_here(app);
     recompose(app, condition);
     let is_step = condition.scenario == old.scenario && condition.seed == old.seed;
     if is_step && condition.mode == old.mode && condition.source == old.source {
-        say_changed(app);
+        say_changed(app, before.as_deref());
     }
     Vec::new()
 }
@@ -185,35 +187,64 @@ fn change(app: &mut App, command: Command) -> Vec<Effect> {
 /// Most changed documents that are named.
 const MOST_NAMED: usize = 4;
 
-/// Says which documents a step of p or n has brought in: they may stand below what is in sight.
-fn say_changed(app: &mut App) {
-    let Some(Ok(composed)) = app.instance.as_ref().map(|state| &state.composed) else {
+/// What the reply on screen answers, in a word.
+fn answer_here(app: &App) -> Option<String> {
+    let context = app.instance.as_ref()?.context()?;
+    let reply = app
+        .replies
+        .shown(context)
+        .filter(|reply| !reply.running())?;
+    let parsed = reply.parsed.as_ref()?;
+    match (parsed.outcome, parsed.answer) {
+        (Outcome::Answered, Some(letter)) => Some(letter.to_string()),
+        (Outcome::Insufficient, _) => Some("insufficient".to_owned()),
+        _ => None,
+    }
+}
+
+/// Says which documents a step of p or n has brought in, since they may stand below what is in sight, and what the stored
+/// replies before and after it answer.
+fn say_changed(app: &mut App, before: Option<&str>) {
+    let Some(documents) = changed_documents(app) else {
         return;
     };
+    let answers = match (before, answer_here(app)) {
+        (Some(before), Some(after)) if before == after => format!("; answer {after} as before"),
+        (Some(before), Some(after)) => format!("; answer {before} → {after}"),
+        _ => String::new(),
+    };
+    app.say(format!("{documents}{answers}"));
+}
+
+/// The documents that were not there before the last step, in words; `None` where all of them are new, or none is.
+fn changed_documents(app: &App) -> Option<String> {
+    let composed = app.instance.as_ref()?.composed.as_ref().ok()?;
+    let robust = composed.context.scenario == Scenario::Robustness;
     let documents = &composed.context.documents;
     let fresh: Vec<String> = composed
         .docs
         .iter()
         .zip(documents)
         .filter(|(view, _)| view.fresh)
-        .map(|(_, document)| format!("{} ({})", document.label, role_name(document.role)))
+        .map(|(_, document)| format!("{} ({})", document.label, role_name(document.role, robust)))
         .collect();
-    let words = match fresh.len() {
-        0 => return,
-        all if all == documents.len() => return,
+    match fresh.len() {
+        0 => None,
+        all if all == documents.len() => None,
         named @ ..=MOST_NAMED => {
-            format!("new: {}", fresh.get(..named).unwrap_or_default().join(", "))
+            let names = fresh.get(..named).unwrap_or_default();
+            Some(format!("new: {}", names.join(", ")))
         }
-        more => format!(
+        more => Some(format!(
             "{more} of {} documents are new, marked as such",
             documents.len()
-        ),
-    };
-    app.say(words);
+        )),
+    }
 }
 
-fn role_name(role: Role) -> &'static str {
+fn role_name(role: Role, robust: bool) -> &'static str {
     match role {
+        Role::Signal if robust => "original",
         Role::Signal => "signal",
         Role::Noise => "noise",
         Role::Adversarial => "adversarial",

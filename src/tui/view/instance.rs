@@ -122,7 +122,9 @@ pub fn found(app: &App, panel: Panel) -> usize {
     // A width at which texts are wrapped already, where there is one: it does not matter for the number.
     let layout = layout(app, state);
     let shown = || layout.panels.iter().find(|(at, _)| at.role().is_some());
-    let area = layout.area(panel).or_else(|| shown().map(|(_, area)| *area));
+    let area = layout
+        .area(panel)
+        .or_else(|| shown().map(|(_, area)| *area));
     let width = area.map_or(app.size.0, |area| inside(area).width);
     documents::flow(app, state, panel, width).found()
 }

@@ -119,7 +119,9 @@ fn look(app: &mut App) {
         let rows = &sight.matches;
         rows.iter().position(|row| *row >= sight.at)
     });
-    let here = ahead.map(|nth| (focus, nth)).filter(|at| places.contains(at));
+    let here = ahead
+        .map(|nth| (focus, nth))
+        .filter(|at| places.contains(at));
     let in_column = places.iter().find(|(panel, _)| *panel == focus);
     if let Some(at) = here.or(in_column.copied()).or(places.first().copied()) {
         go(app, at);
@@ -131,7 +133,9 @@ pub(super) fn step(app: &mut App, forward: bool) {
     let places = places(app);
     let Some(seek) = line(app) else {
         let key = app.keymap.key(Command::SearchDocuments);
-        return app.say(format!("{key} looks for words in the shown documents first"));
+        return app.say(format!(
+            "{key} looks for words in the shown documents first"
+        ));
     };
     if places.is_empty() {
         if !seek.typing {
@@ -205,5 +209,7 @@ fn label(app: &App, (panel, nth): (Panel, usize)) -> Option<String> {
     let context = app.instance.as_ref()?.context()?;
     let documents = &mut context.documents.iter();
     let mut column = documents.filter(|document| Some(document.role) == panel.role());
-    column.nth(begun.checked_sub(1)?).map(|document| document.label.clone())
+    column
+        .nth(begun.checked_sub(1)?)
+        .map(|document| document.label.clone())
 }

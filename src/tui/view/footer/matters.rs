@@ -33,7 +33,11 @@ pub(super) fn matters(app: &App, command: Command) -> bool {
         | Command::Facets
         | Command::ChooseRun
         | Command::FindText => app.data().is_some(),
-        Command::Annotate if app.screen == Screen::Instance => replied,
+        // Only what is stored can be labelled.
+        Command::Annotate if app.screen == Screen::Instance => context
+            .and_then(|context| app.replies.shown(context))
+            .is_some_and(|reply| !reply.running() && reply.origin.is_some()),
+        Command::ShowInstance if app.screen == Screen::Annotate => !app.annotate.hidden(),
         Command::Annotate => app.data().is_some(),
         Command::Undo => app
             .annotate
