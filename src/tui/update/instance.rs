@@ -205,15 +205,17 @@ fn answer_here(app: &App) -> Option<String> {
 /// Says which documents a step of p or n has brought in, since they may stand below what is in sight, and what the stored
 /// replies before and after it answer.
 fn say_changed(app: &mut App, before: Option<&str>) {
-    let Some(documents) = changed_documents(app) else {
-        return;
-    };
     let answers = match (before, answer_here(app)) {
-        (Some(before), Some(after)) if before == after => format!("; answer {after} as before"),
-        (Some(before), Some(after)) => format!("; answer {before} → {after}"),
-        _ => String::new(),
+        (Some(before), Some(after)) if before == after => Some(format!("answer {after} as before")),
+        (Some(before), Some(after)) => Some(format!("answer {before} → {after}")),
+        _ => None,
     };
-    app.say(format!("{documents}{answers}"));
+    match (changed_documents(app), answers) {
+        (Some(documents), Some(answers)) => app.say(format!("{documents}; {answers}")),
+        (Some(documents), None) => app.say(documents),
+        (None, Some(answers)) if app.notice.is_none() => app.say(answers),
+        (None, _) => {}
+    }
 }
 
 /// The documents that were not there before the last step, in words; `None` where all of them are new, or none is.
