@@ -217,6 +217,7 @@ fn typing(app: &App) -> bool {
             Overlay::Palette { .. } | Overlay::Reject { typing: true, .. }
         ),
         (None, Screen::Browse) => app.browse.typing,
+        (None, Screen::Instance) => instance::seek::typing(app),
         (None, Screen::Retrieval) => app.retrieval.typing,
         (None, Screen::Sweep) => app.sweep.form.typing,
         (None, Screen::Find) => app.find.typing,
@@ -233,11 +234,11 @@ fn writes(key: KeyEvent) -> bool {
     matches!(key.code, KeyCode::Char(_)) && !key.modifiers.intersects(control)
 }
 
-/// Enter typed before the terminal was ours comes as a line feed, which reads as ctrl-j.
+/// A line feed is what a terminal sends for enter before the program has it: it is taken for enter where it has no
+/// command of its own.
 fn as_enter(app: &App, key: KeyEvent) -> KeyEvent {
-    let line_feed = key.code == KeyCode::Char('j') && key.modifiers == KeyModifiers::CONTROL;
-    let free = app.keymap.command(app.screen, Chord::of(key)).is_none();
-    match line_feed && free {
+    let feed = key.code == KeyCode::Char('j') && key.modifiers == KeyModifiers::CONTROL;
+    match feed && app.keymap.command(app.screen, Chord::of(key)).is_none() {
         true => KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE),
         false => key,
     }
@@ -273,6 +274,10 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     if app.screen == Screen::Browse && app.browse.typing {
         return browse::on_typing(app, key);
     }
+    if app.screen == Screen::Instance && instance::seek::typing(app) {
+        instance::seek::on_typing(app, key);
+        return Vec::new();
+    }
     if app.screen == Screen::Retrieval && app.retrieval.typing {
         return retrieval::on_typing(app, key);
     }
@@ -303,11 +308,27 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
         Some(command) => run(app, command),
         None => {
             if let KeyCode::Char(_) = key.code {
-                let help = app.keymap.key(Command::Help);
-                app.say(format!("{chord} does nothing here; {help} lists the keys"));
+                let text = nothing(app, chord);
+                app.say(text);
             }
             Vec::new()
         }
+    }
+}
+
+/// What to say of a key that does nothing on this screen: on the list, that it is for an open question.
+fn nothing(app: &App, chord: Chord) -> String {
+    let key = |command| app.keymap.key(command);
+    match app.keymap.command(Screen::Instance, chord) {
+        Some(_) if app.screen == Screen::Browse => format!(
+            "{chord} is a key for an open question: {} opens one; {} lists the keys of this screen",
+            key(Command::Open),
+            key(Command::Help)
+        ),
+        _ => format!(
+            "{chord} does nothing here; {} lists the keys",
+            key(Command::Help)
+        ),
     }
 }
 
@@ -444,6 +465,8 @@ fn paste(app: &mut App, text: &str) -> Vec<Effect> {
         app.browse.filter.paste(text);
         app.browse.refilter();
         browse::keep_visible(app);
+    } else if app.screen == Screen::Instance && instance::seek::typing(app) {
+        instance::seek::paste(app, text);
     } else if app.screen == Screen::Retrieval && app.retrieval.typing {
         app.retrieval.query.paste(text);
     } else if app.screen == Screen::Sweep && app.sweep.form.typing {

@@ -33,7 +33,7 @@ pub mod review;
 mod scores;
 pub mod sweep;
 mod talk;
-mod why;
+pub mod why;
 
 /// The smallest terminal that is of use.
 pub const LEAST: (u16, u16) = (40, 12);

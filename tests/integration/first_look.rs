@@ -105,7 +105,7 @@ fn a_writing_key_that_quits_still_writes() {
 }
 
 /// A question with two long documents, each edited in one word far down.
-fn long_edits() -> Arc<Dataset> {
+pub(crate) fn long_edits() -> Arc<Dataset> {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("long");
     std::fs::create_dir(&folder).unwrap();

@@ -15,6 +15,7 @@ mod build_again;
 mod build_screen;
 mod build_web;
 mod chosen_model;
+mod columns;
 mod comeback;
 mod compare;
 mod compose;

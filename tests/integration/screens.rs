@@ -702,7 +702,7 @@ fn a_long_message_can_be_read_to_its_end() {
 #[test]
 fn the_footer_has_the_keys_one_needs() {
     let mut stage = Stage::open((80, 24), ColorDepth::True);
-    let list = "enter open, / filter, f facets, t find, l label, W sweep, q quit, ? all keys";
+    let list = "enter open, / filter, f facets, t find, l label, W runs, q quit, ? all keys";
     let question = "a ask, [ ] step p, s scenario, c next change, P probe, q back, ? all keys";
     // Esc leaves the list as it is.
     for (keys, hints) in [("esc", list), ("enter s s", question)] {

@@ -14,6 +14,10 @@ use crate::tui::widgets::diff::{self, DiffView};
 use crate::tui::widgets::line::one_line;
 use crate::tui::widgets::text::Rich;
 
+pub use seek::Seek;
+
+mod seek;
+
 /// The parts of the screen that can be focused, in the order of Tab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Panel {
@@ -150,6 +154,12 @@ pub struct InstanceState {
     pub follow: bool,
     /// Whether the adversarial column was scrolled since it was composed; until then it shows its first change.
     pub moved: bool,
+    /// Whether the columns of documents scroll together.
+    pub locked: bool,
+    /// What is looked for inside the documents.
+    pub seek: Option<Seek>,
+    /// The document in the context that was shown last because it is cited.
+    pub cited: Option<usize>,
 }
 
 impl InstanceState {
@@ -178,6 +188,9 @@ impl InstanceState {
             scroll: [0; 6],
             follow: true,
             moved: false,
+            locked: false,
+            seek: None,
+            cited: None,
         };
         state.settle_focus();
         Some(state)
@@ -209,7 +222,12 @@ impl InstanceState {
             self.scroll[panel.index()] = 0;
         }
         self.follow = true;
-        self.moved = false;
+        // Locked columns all begin at their top.
+        self.moved = self.locked;
+        self.cited = None;
+        if let Some(seek) = &mut self.seek {
+            seek.at = None;
+        }
         self.scroll[Panel::Reply.index()] = 0;
         self.scroll[Panel::Scores.index()] = 0;
         self.settle_focus();

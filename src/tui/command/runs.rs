@@ -162,7 +162,7 @@ pub(super) const ROWS: &[CommandInfo] = &[
         "sweep",
         &["W"],
         ALL,
-        "sweep",
+        "runs",
         "runs: plan and run a sweep, curves of stored runs over p",
     ),
     row(

@@ -16,7 +16,7 @@ pub(super) fn app_of(setup: &Setup, size: (u16, u16)) -> App {
         .unwrap_or_else(|| terminal::color_depth(variable));
     let mut complaints: Vec<String> = terminal::wrong_colors(variable).into_iter().collect();
     let (theme, looks) = theme_of(setup, depth, background::told(variable), &mut complaints);
-    let keymap = Keymap::new(&setup.keys).unwrap_or_else(|mistakes| {
+    let mut keymap = Keymap::new(&setup.keys).unwrap_or_else(|mistakes| {
         let said: Vec<String> = mistakes
             .iter()
             .map(|mistake| mistake.said(&setup.key_places))
@@ -24,6 +24,7 @@ pub(super) fn app_of(setup: &Setup, size: (u16, u16)) -> App {
         complaints.push(format!("{} (using the built-in keys)", said.join("; ")));
         Keymap::default()
     });
+    let taxonomy = labels_of(setup, &mut keymap, &mut complaints);
     let settings = Settings {
         model: setup.model.name.clone(),
         dataset: match &setup.dataset {
@@ -43,11 +44,11 @@ pub(super) fn app_of(setup: &Setup, size: (u16, u16)) -> App {
     app.annotate.annotator.clone_from(&setup.annotator);
     app.comeback.on = setup.session.is_some();
     app.comeback.annotator_named = setup.annotator_named;
-    app.annotate.taxonomy = taxonomy_of(setup, &app.keymap, &mut complaints);
+    app.annotate.taxonomy = taxonomy;
     if !complaints.is_empty() {
         let again = app.keymap.key(command::Command::Problems);
         app.complain(format!(
-            "{} ({again} on the list of questions shows this again)",
+            "{} ({again} on the list shows this again)",
             complaints.join(" · ")
         ));
     }
@@ -91,20 +92,71 @@ fn theme_of(
     (looks.on(begin).as_ref().clone(), Some(looks))
 }
 
-/// The labels; where their keys clash with the annotate screen's own, that is said and ours are taken.
-fn taxonomy_of(setup: &Setup, keymap: &Keymap, complaints: &mut Vec<String>) -> Taxonomy {
-    let clash = setup.taxonomy.labels.iter().find_map(|label| {
-        let chord = Chord::parse(&label.key.to_string())?;
-        let command = keymap.command(Screen::Annotate, chord)?;
-        Some((label, command))
-    });
-    let Some((label, command)) = clash else {
+/// The labels and the keys. Where both give a key to something on the annotate screen, that is said: our labels stay and
+/// keys of the settings go, labels of a file give way to ours.
+fn labels_of(setup: &Setup, keymap: &mut Keymap, complaints: &mut Vec<String>) -> Taxonomy {
+    let found = clashes(&setup.taxonomy, keymap);
+    if found.is_empty() {
         return setup.taxonomy.clone();
-    };
-    let name = command::info(command).map_or("", |row| row.name);
-    complaints.push(format!(
-        "the key \"{}\" of the label {} runs the command {name} on the annotate screen; change one of them (the taxonomy's key, or [keys] in config.toml); using the built-in labels",
-        label.key, label.id
-    ));
-    Taxonomy::default()
+    }
+    let ours = Taxonomy::default();
+    if setup.taxonomy == ours {
+        complaints.push(format!(
+            "[keys] in config.toml: {}; choose other keys (using the built-in keys)",
+            found.join("; ")
+        ));
+        *keymap = Keymap::default();
+        return ours;
+    }
+    let mut text = format!(
+        "{}; change the label's key, or [keys] in config.toml (using the built-in labels)",
+        found.join("; ")
+    );
+    let left = clashes(&ours, keymap);
+    if !left.is_empty() {
+        text.push_str(&format!(
+            " and, since with those {} (using the built-in keys)",
+            left.join("; ")
+        ));
+        *keymap = Keymap::default();
+    }
+    complaints.push(text);
+    ours
+}
+
+/// Keys of labels that run commands on the annotate screen, a sentence each.
+fn clashes(taxonomy: &Taxonomy, keymap: &Keymap) -> Vec<String> {
+    let labels = taxonomy.labels.iter();
+    labels
+        .filter_map(|label| {
+            let chord = Chord::parse(&label.key.to_string())?;
+            let command = keymap.command(Screen::Annotate, chord)?;
+            let name = command::info(command).map_or("", |row| row.name);
+            Some(format!(
+                "the key \"{}\" of the label {} runs the command {name} on the annotate screen",
+                label.key, label.id
+            ))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn every_key_that_is_a_label_is_named() {
+        let keys = BTreeMap::from([
+            ("unsure".to_owned(), vec!["1".to_owned()]),
+            ("done".to_owned(), vec!["2".to_owned()]),
+        ]);
+        let keymap = Keymap::new(&keys).unwrap();
+        let found = clashes(&Taxonomy::default(), &keymap).join("; ");
+        assert!(found.contains("\"1\"") && found.contains("runs the command unsure"));
+        assert!(found.contains("\"2\"") && found.contains("runs the command done"));
+        assert!(clashes(&Taxonomy::default(), &Keymap::default()).is_empty());
+    }
 }

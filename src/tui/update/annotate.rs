@@ -339,7 +339,10 @@ fn done(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     };
     let mut effects = Vec::new();
-    if !queue.is_done(item) {
+    let said = queue.said();
+    let finishing = !queue.is_done(item);
+    let silent = finishing && said.labels.is_empty() && said.note.is_empty() && !said.unsure;
+    if finishing {
         let blind = hidden && !queue.seen.contains(&at);
         // What one who decides was shown as agreed on is what is decided.
         let said = item.reply_id().and_then(|reply| queue.book.get(reply));
@@ -359,6 +362,12 @@ fn done(app: &mut App) -> Vec<Effect> {
         }
     }
     effects.extend(next_undone(app));
+    if silent && app.notice.is_none() {
+        let undo = app.keymap.key(Command::Undo);
+        app.say(format!(
+            "finished without a label: nothing went wrong; {undo} takes it back"
+        ));
+    }
     effects
 }
 

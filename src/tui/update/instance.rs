@@ -2,15 +2,20 @@
 
 use ratatui::layout::Position;
 
+use crate::domain::answer::Outcome;
 use crate::domain::context::{Condition, MAX_DOCS, Mode, Scenario, SourceFilter};
 use crate::domain::passage::Role;
 use crate::tui::app::instance::{InstanceState, Panel};
 use crate::tui::app::{App, Overlay, Screen};
 use crate::tui::command::Command;
 use crate::tui::effects::Effect;
-use crate::tui::update::{browse, distance, probe, queue, reply, scrolled, talk};
+use crate::tui::update::{browse, probe, queue, reply, talk};
 use crate::tui::view;
-use crate::tui::view::instance::Sight;
+
+mod columns;
+pub(super) mod seek;
+
+use columns::{jump, next_change, scroll};
 
 /// Opens a question; the condition and how things are shown stay as they were.
 pub(super) fn open(app: &mut App, index: usize) -> Vec<Effect> {
@@ -36,6 +41,7 @@ pub(super) fn open_under(app: &mut App, index: usize, condition: Condition) -> V
         state.gold = old.gold;
         state.raw = old.raw;
         state.diff = old.diff;
+        (state.locked, state.moved) = (old.locked, old.locked);
         state.zoom = old.zoom && app.screen == Screen::Instance;
         if app.screen == Screen::Instance && old.focus.role().is_none() {
             state.focus = old.focus;
@@ -84,6 +90,12 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         Command::Stop => return reply::stop(app),
         Command::Annotate => return queue::enter(app),
         Command::Back => {
+            if seek::end(app) {
+                return Vec::new();
+            }
+            let Some(state) = &mut app.instance else {
+                return Vec::new();
+            };
             if state.zoom {
                 state.zoom = false;
             } else {
@@ -98,6 +110,11 @@ pub(super) fn run(app: &mut App, command: Command) -> Vec<Effect> {
         Command::NextDocument => jump(app, true),
         Command::PreviousDocument => jump(app, false),
         Command::NextChange => next_change(app),
+        Command::NextCited => columns::next_cited(app),
+        Command::LockColumns => columns::toggle_lock(app),
+        Command::SearchDocuments => seek::begin(app),
+        Command::NextMatch => seek::step(app, true),
+        Command::PreviousMatch => seek::step(app, false),
         Command::TalkFaster => return talk::pace(app, true),
         Command::TalkSlower => return talk::pace(app, false),
         _ => return change(app, command),
@@ -158,10 +175,11 @@ fn change(app: &mut App, command: Command) -> Vec<Effect> {
     if condition.scenario == Scenario::Standard && condition.p != old.p {
         app.say("the standard scenario has signal documents only and ignores p");
     }
+    let before = answer_here(app);
     recompose(app, condition);
     let is_step = condition.scenario == old.scenario && condition.seed == old.seed;
     if is_step && condition.mode == old.mode && condition.source == old.source {
-        say_changed(app);
+        say_changed(app, before.as_deref());
     }
     Vec::new()
 }
@@ -169,35 +187,66 @@ fn change(app: &mut App, command: Command) -> Vec<Effect> {
 /// Most changed documents that are named.
 const MOST_NAMED: usize = 4;
 
-/// Says which documents a step of p or n has brought in: they may stand below what is in sight.
-fn say_changed(app: &mut App) {
-    let Some(Ok(composed)) = app.instance.as_ref().map(|state| &state.composed) else {
-        return;
+/// What the reply on screen answers, in a word.
+fn answer_here(app: &App) -> Option<String> {
+    let context = app.instance.as_ref()?.context()?;
+    let reply = app
+        .replies
+        .shown(context)
+        .filter(|reply| !reply.running())?;
+    let parsed = reply.parsed.as_ref()?;
+    match (parsed.outcome, parsed.answer) {
+        (Outcome::Answered, Some(letter)) => Some(letter.to_string()),
+        (Outcome::Insufficient, _) => Some("insufficient".to_owned()),
+        _ => None,
+    }
+}
+
+/// Says which documents a step of p or n has brought in, since they may stand below what is in sight, and what the stored
+/// replies before and after it answer.
+fn say_changed(app: &mut App, before: Option<&str>) {
+    let answers = match (before, answer_here(app)) {
+        (Some(before), Some(after)) if before == after => Some(format!("answer {after} as before")),
+        (Some(before), Some(after)) => Some(format!("answer {before} → {after}")),
+        _ => None,
     };
+    match (changed_documents(app), answers) {
+        (Some(documents), Some(answers)) => app.say(format!("{documents}; {answers}")),
+        (Some(documents), None) => app.say(documents),
+        (None, Some(answers)) if app.notice.is_none() => app.say(answers),
+        (None, _) => {}
+    }
+}
+
+/// The documents that were not there before the last step, in words; `None` where all of them are new, or none is.
+fn changed_documents(app: &App) -> Option<String> {
+    let composed = app.instance.as_ref()?.composed.as_ref().ok()?;
+    let robust = composed.context.scenario == Scenario::Robustness;
     let documents = &composed.context.documents;
     let fresh: Vec<String> = composed
         .docs
         .iter()
         .zip(documents)
         .filter(|(view, _)| view.fresh)
-        .map(|(_, document)| format!("{} ({})", document.label, role_name(document.role)))
+        .map(|(_, document)| format!("{} ({})", document.label, role_name(document.role, robust)))
         .collect();
-    let words = match fresh.len() {
-        0 => return,
-        all if all == documents.len() => return,
+    match fresh.len() {
+        0 => None,
+        all if all == documents.len() => None,
         named @ ..=MOST_NAMED => {
-            format!("new: {}", fresh.get(..named).unwrap_or_default().join(", "))
+            let names = fresh.get(..named).unwrap_or_default();
+            Some(format!("new: {}", names.join(", ")))
         }
-        more => format!(
+        more => Some(format!(
             "{more} of {} documents are new, marked as such",
             documents.len()
-        ),
-    };
-    app.say(words);
+        )),
+    }
 }
 
-fn role_name(role: Role) -> &'static str {
+fn role_name(role: Role, robust: bool) -> &'static str {
     match role {
+        Role::Signal if robust => "original",
         Role::Signal => "signal",
         Role::Noise => "noise",
         Role::Adversarial => "adversarial",
@@ -274,80 +323,6 @@ fn step_focus(app: &mut App, forward: bool) {
     };
     if let Some(&panel) = order.get(next) {
         state.focus = panel;
-    }
-}
-
-/// Scrolls the focused panel.
-fn scroll(app: &mut App, command: Command) {
-    let Some(panel) = app.instance.as_ref().map(|state| state.focus) else {
-        return;
-    };
-    let Some(sight) = view::instance::sight(app, panel) else {
-        return;
-    };
-    if let Some(by) = distance(command, sight.height) {
-        let next = scrolled(sight.at, by, sight.rows, sight.height);
-        set_scroll(app, panel, next, &sight);
-    }
-}
-
-fn set_scroll(app: &mut App, panel: Panel, next: usize, sight: &Sight) {
-    if let Some(state) = &mut app.instance {
-        state.scroll[panel.index()] = next;
-        match panel {
-            Panel::Reply => state.follow = next + sight.height >= sight.rows,
-            Panel::Adversarial => state.moved = true,
-            _ => {}
-        }
-    }
-}
-
-/// Scrolls the adversarial documents to the next edited words, after the last to the first ones.
-fn next_change(app: &mut App) {
-    let Some(state) = &mut app.instance else {
-        return;
-    };
-    if state.count(Role::Adversarial) == 0 {
-        app.say("no document is edited here; robustness below 100 % has edited ones");
-        return;
-    }
-    state.focus = Panel::Adversarial;
-    let Some(sight) = view::instance::sight(app, Panel::Adversarial) else {
-        return;
-    };
-    let places = || sight.changes.iter().map(|&row| sight.around(row));
-    let Some(first) = places().next() else {
-        app.say("no word differs in this view of the edited documents");
-        return;
-    };
-    match places().find(|&place| place > sight.at) {
-        Some(next) => set_scroll(app, Panel::Adversarial, next, &sight),
-        None => {
-            set_scroll(app, Panel::Adversarial, first, &sight);
-            app.say(match first == sight.at {
-                true => "all changes are in sight",
-                false => "that was the last change; this is the first",
-            });
-        }
-    }
-}
-
-/// Scrolls a document column to the next or previous document.
-fn jump(app: &mut App, forward: bool) {
-    let Some(panel) = app.instance.as_ref().map(|state| state.focus) else {
-        return;
-    };
-    let Some(sight) = view::instance::sight(app, panel) else {
-        return;
-    };
-    let mut anchors = sight.anchors.iter().copied();
-    let next = if forward {
-        anchors.find(|&anchor| anchor > sight.at)
-    } else {
-        anchors.rev().find(|&anchor| anchor < sight.at)
-    };
-    if let Some(next) = next {
-        set_scroll(app, panel, next.min(sight.most()), &sight);
     }
 }
 

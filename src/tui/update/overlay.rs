@@ -22,6 +22,14 @@ pub(super) fn on_key(app: &mut App, key: KeyEvent, chord: Chord) -> Vec<Effect> 
         return pieces::on_key(app, key, command);
     }
     let (_, height) = view::overlay::extent(app);
+    // The window says so where there is nothing to explain.
+    if command == Some(Command::Ask)
+        && matches!(app.overlay, Some(Overlay::Why { .. }))
+        && view::why::has_no_reply(app)
+    {
+        app.overlay = None;
+        return run(app, Command::Ask);
+    }
     match (
         command,
         command.and_then(|command| distance(command, height)),

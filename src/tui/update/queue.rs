@@ -140,7 +140,7 @@ pub(super) fn on_queue(
 
 fn no_dispute(queue: &Queue) -> String {
     match queue.others.len() {
-        0 | 1 => "To decide between annotators there must be two who have finished the same reply: start the explorer with --annotator NAME for another, or `medrgb annotate import FILE`".to_owned(),
+        0 | 1 => "There is nothing to decide yet: no reply of this run is finished by two annotators. `medrgb --annotator NAME` starts the explorer for another, `medrgb annotate import FILE` takes in what others said".to_owned(),
         _ => "There is nothing to decide: the annotators agree on every reply that two of them have finished".to_owned(),
     }
 }

@@ -3,19 +3,21 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
+use unicode_width::UnicodeWidthStr;
 
 use crate::domain::review::Reason;
 use crate::domain::text::count;
-use crate::tui::app::annotate::{RunList, RunUse};
+use crate::tui::app::annotate::{RunList, RunRow, RunUse};
 use crate::tui::app::browse::CasesState;
 use crate::tui::app::facet::{FacetKind, FacetValue};
 use crate::tui::app::input::Input;
 use crate::tui::app::pieces::{Destination, Piece};
 use crate::tui::app::{App, Overlay, Screen};
+use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::chrome::{frame, inside, put, span};
 use crate::tui::widgets::flow::Flow;
-use crate::tui::widgets::line::{both_ends, one_line};
+use crate::tui::widgets::line::{both_ends, fitting, one_line};
 
 pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     match &app.overlay {
@@ -90,18 +92,15 @@ fn runs(app: &App, area: Rect, buffer: &mut Buffer, selected: usize, purpose: Ru
     let runs = match &app.annotate.runs {
         RunList::Ready(runs) if !runs.is_empty() => runs,
         RunList::Ready(_) => {
-            return say(
-                app,
-                inner,
-                buffer,
-                &[
-                    ("There is no stored reply yet.", Tone::Warning),
-                    (
-                        "Open a question and ask a model, or run `medrgb sweep`: every reply is stored under a run.",
-                        Tone::Text,
-                    ),
-                ],
+            let sweep = app.keymap.key(Command::Sweep);
+            let way = format!(
+                "Open a question and ask a model, or plan a sweep (esc, then {sweep}): every reply is stored under a run."
             );
+            let lines = [
+                ("There is no stored reply yet.", Tone::Warning),
+                (way.as_str(), Tone::Text),
+            ];
+            return say(app, inner, buffer, &lines);
         }
         RunList::Failed(problem) => {
             return say(
@@ -134,24 +133,37 @@ fn runs(app: &App, area: Rect, buffer: &mut Buffer, selected: usize, purpose: Ru
         )));
     }
     for run in runs {
-        let done = match run.done {
-            0 => String::new(),
-            done => format!("  {done} labelled by you"),
-        };
         let left = vec![
             span(theme, one_line(&run.name), Tone::Strong),
             span(theme, format!("  {}", one_line(&run.about)), Tone::Faint),
         ];
-        let (replies, questions) = (usize::try_from(run.replies), usize::try_from(run.questions));
-        let counts = format!(
-            "  {} to {}{done}",
-            count(replies.unwrap_or(usize::MAX), "reply"),
-            count(questions.unwrap_or(usize::MAX), "question")
-        );
+        let width = usize::from(inner.width);
+        let room = width.saturating_sub(one_line(&run.name).width());
+        let counts = counts(run, room);
         let right = vec![span(theme, counts, Tone::Text)];
-        rows.push(both_ends(left, right, usize::from(inner.width)));
+        rows.push(both_ends(left, right, width));
     }
     list(app, inner, buffer, &rows, Some(selected));
+}
+
+/// How much a run holds, and how much of it is labelled, as far as there is room beside its name.
+fn counts(run: &RunRow, room: usize) -> String {
+    let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let replies = count(number(run.replies), "reply");
+    let questions = count(number(run.questions), "question");
+    let forms = match run.done {
+        0 => [
+            format!("  {replies} to {questions}"),
+            format!("  {replies}"),
+            String::new(),
+        ],
+        done => [
+            format!("  {replies} to {questions}  {done} labelled by you"),
+            format!("  {replies}, {done} labelled"),
+            format!("  {done} labelled"),
+        ],
+    };
+    fitting(forms, room)
 }
 
 fn facets(app: &App, area: Rect, buffer: &mut Buffer, selected: usize, values: &[FacetValue]) {

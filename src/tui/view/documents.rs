@@ -8,7 +8,7 @@ use crate::domain::context::Scenario;
 use crate::domain::passage::{Role, Source};
 use crate::domain::score::Labelled;
 use crate::domain::text::count;
-use crate::tui::app::instance::{Composed, InstanceState, Panel};
+use crate::tui::app::instance::{Composed, InstanceState, Panel, Seek};
 use crate::tui::app::reply::ReplyState;
 use crate::tui::app::{App, Screen};
 use crate::tui::command::Command;
@@ -40,12 +40,14 @@ pub(super) fn role_words(state: &InstanceState, panel: Panel) -> (&'static str, 
     }
 }
 
-/// The titles of a column of `width` columns; `within` is the document whose head is above what is in sight.
+/// The titles of a column of `width` columns; `within` is the document whose head is above what is in sight, `found` the
+/// number of places with what is looked for.
 pub(super) fn titles(
     app: &App,
     state: &InstanceState,
     panel: Panel,
     (width, within): (u16, Option<&str>),
+    found: usize,
 ) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
     let theme = &app.theme;
     let role = panel.role().unwrap_or(Role::Signal);
@@ -59,7 +61,12 @@ pub(super) fn titles(
     if let Some(label) = within {
         left.push(span(theme, format!("  within {label}"), Tone::Text));
     }
+    if state.locked {
+        left.push(span(theme, "  locked", Tone::Key));
+    }
+    let sought = state.seek.as_ref().is_some_and(Seek::has_words);
     let right = match role {
+        _ if sought => vec![span(theme, matches(found), Tone::Match)],
         Role::Adversarial if count > 0 => {
             let used: usize = left.iter().map(Span::width).sum();
             let room = usize::from(width).saturating_sub(used + TITLE_MARGIN);
@@ -70,6 +77,13 @@ pub(super) fn titles(
         _ => Vec::new(),
     };
     (left, right)
+}
+
+fn matches(found: usize) -> String {
+    match found {
+        1 => "1 match".to_owned(),
+        found => format!("{found} matches"),
+    }
 }
 
 /// How edited documents are shown, and the key to the next edited words, as much as fits.
@@ -103,6 +117,7 @@ pub(super) fn flow(app: &App, state: &InstanceState, panel: Panel, width: u16) -
         empty(app, state, role, &mut flow);
         return flow;
     }
+    flow.seek(state.seek.as_ref().and_then(|seek| seek.sought(panel)));
     let reply = app.replies.shown(&composed.context);
     for index in 0..composed.docs.len() {
         if composed.context.documents[index].role == role {

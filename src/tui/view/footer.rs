@@ -3,15 +3,19 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use crate::tui::app::annotate::RunList;
+use crate::tui::app::instance::Seek;
 use crate::tui::app::{App, Notice, Overlay, Screen};
 use crate::tui::command::{COMMANDS, Command};
 use crate::tui::theme::{Theme, Tone};
+use crate::tui::view;
 use crate::tui::view::chrome::{put, span};
+use crate::tui::view::instance::DOCUMENT_PANELS;
 use crate::tui::widgets::flow::Flow;
-use crate::tui::widgets::line::one_line;
+use crate::tui::widgets::line::{cut, one_line};
 
 mod matters;
 
@@ -58,6 +62,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
             "esc clear",
             "up/down choose",
         ]),
+        None if app.screen == Screen::Instance && seek(app).is_some() => seek_line(app, width),
         None if app.screen == Screen::Retrieval && app.retrieval.typing => {
             fixed(&["enter search", "esc leave the line", "ctrl-u clear"])
         }
@@ -82,6 +87,58 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         None => keys(app, width),
     };
     put(buffer, row.x, row.y, &Line::from(spans), row.width);
+}
+
+/// The line on which words are typed that are looked for in the documents.
+fn seek(app: &App) -> Option<&Seek> {
+    let seek = app.instance.as_ref()?.seek.as_ref()?;
+    seek.typing.then_some(seek)
+}
+
+/// As [`seek`]: its words, cut at their start where they are long, how many places have them, and its keys.
+fn seek_line(app: &App, width: usize) -> Vec<Span<'static>> {
+    let theme = &app.theme;
+    let Some(seek) = seek(app) else {
+        return Vec::new();
+    };
+    let columns = DOCUMENT_PANELS.into_iter();
+    let found: usize = columns.map(|panel| view::instance::found(app, panel)).sum();
+    let found = match found {
+        _ if !seek.has_words() => String::new(),
+        1 => "   1 match".to_owned(),
+        found => format!("   {found} matches"),
+    };
+    let hints = ["enter keep", "esc end", "up/down next"];
+    let (before, after) = seek.input.halves();
+    let room = (width / 2).saturating_sub(6).max(8);
+    let mut spans = vec![
+        span(theme, " / ", Tone::Key),
+        span(theme, tail(before, room), Tone::Match),
+        span(theme, "▏", Tone::Key),
+        span(theme, cut(after, room / 2), Tone::Match),
+        span(theme, found, Tone::Strong),
+        Span::raw("   "),
+    ];
+    let used: usize = spans.iter().map(Span::width).sum();
+    spans.extend(fixed(theme, &hints, width.saturating_sub(used)));
+    spans
+}
+
+/// The end of a text, in at most `width` columns.
+fn tail(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut start = text.len();
+    let mut used = 1;
+    for (at, cluster) in text.grapheme_indices(true).rev() {
+        used += cluster.width();
+        if used > width {
+            break;
+        }
+        start = at;
+    }
+    format!("…{}", &text[start..])
 }
 
 /// Empties rows of the screen.

@@ -11,13 +11,14 @@ use crate::tui::app::{App, Screen};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::chrome::{inside, panel, put, span};
-use crate::tui::view::instance::layout::{DOCUMENT_PANELS, layout, option_rows};
+use crate::tui::view::instance::layout::{layout, option_rows};
 use crate::tui::view::{documents, reply, scores};
 use crate::tui::widgets::flow::Flow;
 use crate::tui::widgets::line::{cut, fitting, one_line};
 use crate::tui::widgets::text::wrap;
 
 pub(super) use header::first_fitting;
+pub use layout::DOCUMENT_PANELS;
 
 mod header;
 mod layout;
@@ -81,6 +82,8 @@ pub struct Sight {
     pub anchors: Vec<usize>,
     /// Where edited words begin.
     pub changes: Vec<usize>,
+    /// The row of each place that has what is looked for.
+    pub matches: Vec<usize>,
 }
 
 impl Sight {
@@ -107,7 +110,23 @@ pub fn sight(app: &App, panel: Panel) -> Option<Sight> {
         at: scroll_of(app, state, panel, &flow, height),
         anchors: flow.anchors().to_vec(),
         changes: flow.changes().to_vec(),
+        matches: flow.match_rows(),
     })
+}
+
+/// How many places of a column have what is looked for, on screen or not.
+pub fn found(app: &App, panel: Panel) -> usize {
+    let Some(state) = &app.instance else {
+        return 0;
+    };
+    // A width at which texts are wrapped already, where there is one: it does not matter for the number.
+    let layout = layout(app, state);
+    let shown = || layout.panels.iter().find(|(at, _)| at.role().is_some());
+    let area = layout
+        .area(panel)
+        .or_else(|| shown().map(|(_, area)| *area));
+    let width = area.map_or(app.size.0, |area| inside(area).width);
+    documents::flow(app, state, panel, width).found()
 }
 
 /// The first row in sight with a third of the panel above `row`.
@@ -170,7 +189,7 @@ pub(super) fn draw(app: &App, _: Rect, buffer: &mut Buffer) {
         let within = at
             .role()
             .and_then(|role| within(state, role, &flow, scroll));
-        let (mut left, mut right) = titles(app, state, *at, (area.width, within));
+        let (mut left, mut right) = titles(app, state, *at, (area.width, within), flow.found());
         // A long question asks in its last sentence.
         if *at == Panel::Question && !focused && scroll == 0 && flow.rows() > height {
             scroll = question_end(state, inner.width, height);
@@ -237,6 +256,7 @@ fn titles(
     state: &InstanceState,
     panel: Panel,
     (width, within): (u16, Option<&str>),
+    found: usize,
 ) -> (Spans, Spans) {
     let theme = &app.theme;
     match panel {
@@ -249,7 +269,7 @@ fn titles(
         ),
         Panel::Reply => reply::titles(app, state, usize::from(width)),
         Panel::Scores => scores::titles(app, state),
-        _ => documents::titles(app, state, panel, (width, within)),
+        _ => documents::titles(app, state, panel, (width, within), found),
     }
 }
 

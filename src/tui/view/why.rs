@@ -11,7 +11,7 @@ use crate::domain::report::Measure;
 use crate::domain::score::{DocumentScore, Labelled, Scores, SubScore};
 use crate::domain::text::collapse;
 use crate::tui::app::App;
-use crate::tui::app::reply::ReplyState;
+use crate::tui::app::reply::{Phase, ReplyState};
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
 use crate::tui::view::audit;
@@ -54,14 +54,36 @@ pub(super) fn flow(app: &App, width: u16) -> Flow {
             }
         }
         None => {
-            let ask = app.keymap.key(Command::Ask);
-            let text = format!(
-                "There is no reply to exactly this context yet, so there is nothing to explain. {ask} asks the model."
-            );
+            let text = no_scores(app, reply);
             flow.say(&app.wraps, &text, Tone::Text);
         }
     }
     flow
+}
+
+/// Why there is nothing to explain, and what to do.
+fn no_scores(app: &App, reply: Option<&ReplyState>) -> String {
+    let ask = app.keymap.key(Command::Ask);
+    match reply.map(|reply| &reply.phase) {
+        None => format!(
+            "There is no reply to exactly this context yet, so there is nothing to explain. {ask} asks the model."
+        ),
+        Some(Phase::Running) => "Nothing of the reply can be read yet.".to_owned(),
+        Some(Phase::Failed(problem)) => format!(
+            "The model gave no reply, so there is nothing to explain: {}. {ask} asks it again.",
+            one_line(problem).trim_end_matches('.')
+        ),
+        Some(Phase::Done) => format!(
+            "The reply has no scores, so there is nothing to explain. {ask} asks the model again."
+        ),
+    }
+}
+
+/// Whether the window says that the model can be asked: no reply is there, and none is coming.
+pub fn has_no_reply(app: &App) -> bool {
+    let context = app.instance.as_ref().and_then(|state| state.context());
+    let reply = context.and_then(|context| app.replies.shown(context));
+    reply.is_none_or(|reply| !reply.running() && reply.scores.is_none())
 }
 
 /// Whether a sub-answer only contains what was planted for it, as the trace below says.

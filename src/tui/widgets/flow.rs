@@ -9,6 +9,7 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use crate::tui::theme::{Theme, Tone};
+use crate::tui::widgets::seek::{Marks, Sought};
 use crate::tui::widgets::text::{Rich, WrapCache, Wrapped, wrap};
 
 /// One part of a flow.
@@ -21,6 +22,7 @@ enum Item {
         indent: u16,
         /// Stands left of the first row, in the indent.
         head: Line<'static>,
+        marks: Marks,
     },
 }
 
@@ -32,6 +34,8 @@ pub struct Flow {
     rows: usize,
     anchors: Vec<usize>,
     changes: Vec<usize>,
+    sought: Option<Sought>,
+    found: usize,
 }
 
 impl Flow {
@@ -43,7 +47,14 @@ impl Flow {
             rows: 0,
             anchors: Vec::new(),
             changes: Vec::new(),
+            sought: None,
+            found: 0,
         }
+    }
+
+    /// Marks what is looked for in all texts that are added from now on.
+    pub fn seek(&mut self, sought: Option<Sought>) {
+        self.sought = sought;
     }
 
     /// Columns there are.
@@ -64,6 +75,30 @@ impl Flow {
     /// Rows at which changed words begin, each once.
     pub fn changes(&self) -> &[usize] {
         &self.changes
+    }
+
+    /// How many places have what is looked for.
+    pub fn found(&self) -> usize {
+        self.found
+    }
+
+    /// The row of each of these places: for keys, not for frames.
+    pub fn match_rows(&self) -> Vec<usize> {
+        let mut rows = Vec::with_capacity(self.found);
+        let mut top = 0;
+        for item in &self.items {
+            let Item::Text { wrapped, marks, .. } = item else {
+                top += 1;
+                continue;
+            };
+            rows.extend(marks.places.iter().map(|place| {
+                let lines = &wrapped.lines;
+                let begun = lines.partition_point(|line| line.start <= place.start);
+                top + begun.saturating_sub(1)
+            }));
+            top += wrapped.lines.len();
+        }
+        rows
     }
 
     /// Marks the next row as the start of a part.
@@ -120,8 +155,7 @@ impl Flow {
 
     /// Adds a wrapped text.
     pub fn text(&mut self, cache: &WrapCache, rich: Rc<Rich>, indent: u16) {
-        let wrapped = cache.wrap(&rich, usize::from(self.width.saturating_sub(indent)));
-        self.push(rich, wrapped, indent);
+        self.beside(cache, Line::default(), indent, rich);
     }
 
     /// Adds a wrapped text and marks the rows at which its changed words begin.
@@ -134,27 +168,21 @@ impl Flow {
                 self.changes.push(row);
             }
         }
-        self.push(rich, wrapped, 0);
+        self.push(cache, rich, wrapped, 0, Line::default());
     }
 
     /// Adds a wrapped text that still grows.
     pub fn live(&mut self, cache: &WrapCache, slot: &'static str, rich: Rc<Rich>, indent: u16) {
         let width = usize::from(self.width.saturating_sub(indent));
         let wrapped = cache.wrap_live(slot, &rich, width);
-        self.push(rich, wrapped, indent);
+        self.push(cache, rich, wrapped, indent, Line::default());
     }
 
     /// Adds a wrapped text with a head at its left: `head` takes the first `indent` columns.
     pub fn beside(&mut self, cache: &WrapCache, head: Line<'static>, indent: u16, rich: Rc<Rich>) {
         let width = usize::from(self.width.saturating_sub(indent));
         let wrapped = cache.wrap(&rich, width);
-        self.rows += wrapped.lines.len();
-        self.items.push(Item::Text {
-            rich,
-            wrapped,
-            indent,
-            head,
-        });
+        self.push(cache, rich, wrapped, indent, head);
     }
 
     /// Adds a short text in one tone, wrapped.
@@ -162,14 +190,34 @@ impl Flow {
         self.text(cache, Rc::new(Rich::plain(text, tone)), 0);
     }
 
-    fn push(&mut self, rich: Rc<Rich>, wrapped: Rc<Wrapped>, indent: u16) {
+    fn push(
+        &mut self,
+        cache: &WrapCache,
+        rich: Rc<Rich>,
+        wrapped: Rc<Wrapped>,
+        indent: u16,
+        head: Line<'static>,
+    ) {
+        let marks = self.marks(cache, &rich);
         self.rows += wrapped.lines.len();
         self.items.push(Item::Text {
             rich,
             wrapped,
             indent,
-            head: Line::default(),
+            head,
+            marks,
         });
+    }
+
+    /// What is to be marked in a text that is added.
+    fn marks(&mut self, cache: &WrapCache, rich: &Rich) -> Marks {
+        let Some(sought) = &self.sought else {
+            return Marks::default();
+        };
+        let places = cache.places(rich, &sought.needle);
+        let current = sought.current.and_then(|nth| nth.checked_sub(self.found));
+        self.found += places.len();
+        Marks { places, current }
     }
 
     /// Draws the rows from `scroll` on.
@@ -195,6 +243,7 @@ impl Flow {
                     wrapped,
                     indent,
                     head,
+                    marks,
                 } => {
                     let indent = (*indent).min(area.width);
                     if skip == 0 {
@@ -204,10 +253,7 @@ impl Flow {
                         if y >= area.bottom() {
                             return;
                         }
-                        let spans: Vec<Span<'_>> = rich
-                            .pieces(range.clone())
-                            .map(|(piece, tone)| Span::styled(piece, theme.style(tone)))
-                            .collect();
+                        let spans = marks.row(rich, range.clone(), theme);
                         buffer.set_line(
                             area.left() + indent,
                             y,

@@ -4,4 +4,5 @@ pub mod chart;
 pub mod diff;
 pub mod flow;
 pub mod line;
+pub mod seek;
 pub mod text;

@@ -14,6 +14,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::domain::text::clean;
 use crate::tui::theme::Tone;
+use crate::tui::widgets::seek::{Found, Needle};
 
 /// Text with tones, cleaned of everything that could drive a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +58,11 @@ impl Rich {
     /// The cleaned text.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The same for the same text and tones.
+    pub(super) fn id(&self) -> u64 {
+        self.id
     }
 
     /// Where changes, or what is looked for, begin (in bytes): such words with nothing but blanks between them are one.
@@ -151,6 +157,7 @@ type Live = (String, Rc<Wrapped>);
 pub struct WrapCache {
     fixed: RefCell<HashMap<(u64, usize), Rc<Wrapped>>>,
     live: RefCell<HashMap<(&'static str, usize), Live>>,
+    found: RefCell<Found>,
 }
 
 /// More entries than a screen ever shows; the cache starts over beyond.
@@ -169,6 +176,11 @@ impl WrapCache {
         let wrapped = Rc::new(wrap(&rich.text, width));
         fixed.insert((rich.id, width), Rc::clone(&wrapped));
         wrapped
+    }
+
+    /// Where a text has what is looked for.
+    pub fn places(&self, rich: &Rich, needle: &Rc<Needle>) -> Rc<[Range<usize>]> {
+        self.found.borrow_mut().places(rich, needle)
     }
 
     /// The lines of a text that grows at its end: only the tail is wrapped again. `slot` names the text.

@@ -127,7 +127,7 @@ fn said(app: &App, open: &OpenReply, hidden: bool, flow: &mut Flow) {
     reply::parts(app, shown, reply, flow);
 }
 
-/// How many planted answers the reply repeats.
+/// How many planted answers the reply adopts.
 fn adopted(app: &App, open: &OpenReply) -> Option<Span<'static>> {
     use crate::domain::score::Metric;
     let scores = open.state.scores.as_ref()?;
@@ -138,7 +138,7 @@ fn adopted(app: &App, open: &OpenReply) -> Option<Span<'static>> {
         Tone::Faint
     };
     let text = format!(
-        "  planted answers repeated: {:.0} of {:.0}",
+        "  planted answers adopted: {:.0} of {:.0}",
         ratio.num, ratio.den
     );
     (ratio.den > 0.0).then(|| span(&app.theme, text, tone))

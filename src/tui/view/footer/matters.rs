@@ -2,11 +2,13 @@
 
 use crate::domain::context::Scenario;
 use crate::domain::passage::Role;
+use crate::tui::app::instance::Panel;
 use crate::tui::app::retrieval::IndexState;
 use crate::tui::app::sweep::Phase;
 use crate::tui::app::{App, Screen, build, compare, sweep};
 use crate::tui::command::Command;
 use crate::tui::view::annotate;
+use crate::tui::view::instance::DOCUMENT_PANELS;
 
 /// Whether a command can do something in this state.
 pub(super) fn matters(app: &App, command: Command) -> bool {
@@ -31,7 +33,11 @@ pub(super) fn matters(app: &App, command: Command) -> bool {
         | Command::Facets
         | Command::ChooseRun
         | Command::FindText => app.data().is_some(),
-        Command::Annotate if app.screen == Screen::Instance => replied,
+        // Only what is stored can be labelled.
+        Command::Annotate if app.screen == Screen::Instance => context
+            .and_then(|context| app.replies.shown(context))
+            .is_some_and(|reply| !reply.running() && reply.origin.is_some()),
+        Command::ShowInstance if app.screen == Screen::Annotate => !app.annotate.hidden(),
         Command::Annotate => app.data().is_some(),
         Command::Undo => app
             .annotate
@@ -60,6 +66,18 @@ pub(super) fn matters(app: &App, command: Command) -> bool {
             .instance
             .as_ref()
             .is_some_and(|state| state.count(Role::Adversarial) > 0),
+        Command::SearchDocuments => context.is_some_and(|context| !context.documents.is_empty()),
+        Command::NextMatch | Command::PreviousMatch => app
+            .instance
+            .as_ref()
+            .is_some_and(|state| state.seek.is_some()),
+        Command::NextCited => context
+            .and_then(|context| app.replies.shown(context))
+            .is_some_and(|reply| reply.cited.iter().any(|times| *times > 0)),
+        Command::LockColumns => app.instance.as_ref().is_some_and(|state| {
+            let columns = DOCUMENT_PANELS.into_iter().filter_map(Panel::role);
+            columns.filter(|role| state.count(*role) > 0).count() > 1
+        }),
         Command::TalkFaster | Command::TalkSlower if app.screen == Screen::Instance => {
             app.replays() && running
         }

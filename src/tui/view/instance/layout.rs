@@ -268,7 +268,7 @@ fn document_panel(state: &InstanceState) -> Panel {
 }
 
 /// The columns of documents, from left to right.
-pub(super) const DOCUMENT_PANELS: [Panel; 3] = [Panel::Signal, Panel::Noise, Panel::Adversarial];
+pub const DOCUMENT_PANELS: [Panel; 3] = [Panel::Signal, Panel::Noise, Panel::Adversarial];
 
 /// A column for every role that has documents; the others share a line below them.
 fn columns(state: &InstanceState, layout: &mut Layout, mut area: Rect) {
