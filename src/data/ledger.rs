@@ -98,6 +98,8 @@ pub struct Ledger {
     file: Option<File>,
     path: PathBuf,
     answers: HashMap<String, Kept>,
+    /// Requests that got no reply, by hash.
+    failed: HashMap<String, Asked>,
     /// Question ids and the hashes of their contents.
     questions: HashMap<String, String>,
     pace: BTreeMap<String, Pace>,
@@ -105,9 +107,21 @@ pub struct Ledger {
 
 #[derive(Debug)]
 struct Kept {
+    asked: Asked,
+    answer: Value,
+}
+
+/// What a request was for.
+#[derive(Debug)]
+struct Asked {
     stage: String,
     question_id: String,
-    answer: Value,
+}
+
+impl Asked {
+    fn is_of(&self, stage: &str, question_id: &str) -> bool {
+        self.stage == stage && self.question_id == question_id
+    }
 }
 
 impl Ledger {
@@ -164,6 +178,7 @@ impl Ledger {
             file: None,
             path,
             answers: HashMap::new(),
+            failed: HashMap::new(),
             questions: HashMap::new(),
             pace: BTreeMap::new(),
         }
@@ -217,7 +232,12 @@ impl Ledger {
         if entry.kind == EntryKind::Restart {
             return self.forget(&entry.stage, &entry.question_id);
         }
+        let asked = Asked {
+            stage: entry.stage,
+            question_id: entry.question_id,
+        };
         if entry.answer.is_null() {
+            self.failed.insert(entry.hash, asked);
             return;
         }
         if let Some(name) = entry.model.get("name").and_then(Value::as_str) {
@@ -226,22 +246,29 @@ impl Ledger {
             pace.ms += entry.ms;
         }
         let kept = Kept {
-            stage: entry.stage,
-            question_id: entry.question_id,
+            asked,
             answer: entry.answer,
         };
+        self.failed.remove(&entry.hash);
         self.answers.insert(entry.hash, kept);
     }
 
     /// Lets the answers of a stage for a question count no longer, in memory alone: for plans.
     pub fn forget(&mut self, stage: &str, question_id: &str) {
         self.answers
-            .retain(|_, kept| kept.stage != stage || kept.question_id != question_id);
+            .retain(|_, kept| !kept.asked.is_of(stage, question_id));
+        self.failed
+            .retain(|_, asked| !asked.is_of(stage, question_id));
     }
 
     /// What came back for the request with this hash, if something did.
     pub fn answer(&self, hash: &str) -> Option<&Value> {
         self.answers.get(hash).map(|kept| &kept.answer)
+    }
+
+    /// Whether the request with this hash was made and nothing came back.
+    pub fn has_failed(&self, hash: &str) -> bool {
+        self.failed.contains_key(hash)
     }
 
     /// The hash of a question's content, as it was worked on last.
@@ -374,8 +401,10 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), whole);
         assert_eq!(ledger.answer("a"), Some(&json!({"text": "a"})));
         assert_eq!(ledger.answer("b"), None);
+        assert!(ledger.has_failed("b") && !ledger.has_failed("a"));
         assert_eq!(ledger.pace("m"), Pace { calls: 1, ms: 10 });
         ledger.append(restart("topics", "q2")).unwrap();
+        assert!(!ledger.has_failed("b"), "begun anew");
         ledger.append(restart("retrieve", "q1")).unwrap();
         assert!(ledger.answer("a").is_some());
         ledger.append(restart("topics", "q1")).unwrap();

@@ -10,6 +10,7 @@ mod asker;
 mod offline;
 mod online;
 mod outdated;
+mod patience;
 mod plan;
 mod prepare;
 mod rests;
