@@ -200,16 +200,18 @@ impl Ledger {
             number += 1;
             if read as u64 == LONGEST_LINE && !line.ends_with(b"\n") {
                 return Err(LedgerError(format!(
-                    "{shown}, line {number} is longer than {LONGEST_LINE} bytes; move the file away to begin anew"
+                    "{shown}, line {number} is longer than {LONGEST_LINE} bytes; delete this one line, and what it answered is asked again"
                 )));
             }
             if !line.ends_with(b"\n") {
                 return Ok(whole);
             }
             self.take_line(number, &line).map_err(|why| {
-                LedgerError(format!(
-                    "{shown}, line {number}: {why}; move the file away to begin anew"
-                ))
+                let remedy = match number {
+                    1 => "move the file away to begin anew",
+                    _ => "delete this one line, and what it answered is asked again",
+                };
+                LedgerError(format!("{shown}, line {number}: {why}; {remedy}"))
             })?;
             whole += read as u64;
         }
@@ -449,6 +451,8 @@ mod tests {
         assert!(why("{\"ledger\":\"medrgb build\"}\n").contains("schema is unknown"));
         assert!(why("{\"a\":1}\n").contains("line 1: this is no ledger"));
         let head = "{\"ledger\":\"medrgb build\",\"schema\":1}\n";
-        assert!(why(&format!("{head}nonsense\n")).contains("line 2"));
+        let why = why(&format!("{head}nonsense\n"));
+        assert!(why.contains("line 2"), "{why}");
+        assert!(why.contains("delete this one line"), "{why}");
     }
 }

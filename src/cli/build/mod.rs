@@ -16,7 +16,7 @@ use crate::cli::progress::Line;
 use crate::cli::search::open_index;
 use crate::cli::signals::cancel_on_signal;
 use crate::data::built::{ASIDE, BuiltFolder, PAGES, REPORT};
-use crate::data::dataset::{Dataset, SIGNAL, name_of};
+use crate::data::dataset::{Dataset, QUESTIONS, SIGNAL, name_of};
 use crate::data::predictions::{PredictionError, read_questions, split_set};
 use crate::domain::build::{Private, Scope, Settings, Stage, closing};
 use crate::domain::question::Question;
@@ -125,6 +125,7 @@ fn failure(error: BuildError) -> Failure {
 fn stages(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Result<(), Failure> {
     say_idle(args, stages);
     let build = ready(args, stages, environment)?;
+    say_not_given(&build);
     say_outdated(&build, environment);
     let price = environment.config.models.get(args.chat.name(environment));
     if args.plan {
@@ -151,7 +152,7 @@ fn stages(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Resu
     match args.json {
         true => say_json(
             &json!({"out": build.parts.folder.path(), "changed_questions": build.outdated.ids,
-                "stages": report, "validate": checked}),
+                "not_given": build.not_given, "stages": report, "validate": checked}),
         )?,
         false => {
             done.iter()
@@ -235,6 +236,15 @@ fn say_idle(args: &StageArgs, stages: &[Stage]) {
             stage.name(),
             idle.join(", ")
         ));
+    }
+}
+
+/// Says which questions of the folder were not given: they may be left over from an earlier file.
+fn say_not_given(build: &Build) {
+    if !build.not_given.is_empty() {
+        let file = build.parts.folder.path().join(QUESTIONS);
+        let file = one_line(&file.display().to_string());
+        note(&closing::of_not_given(&build.not_given, &file));
     }
 }
 

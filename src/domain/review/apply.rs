@@ -48,7 +48,6 @@ impl Tally {
     pub fn undecided(&self) -> usize {
         self.sub_questions.undecided + self.edits.undecided
     }
-
 }
 
 /// The records of a question that stay.

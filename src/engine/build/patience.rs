@@ -9,8 +9,7 @@ use crate::model::{FailureKind, ModelError};
 const FAILURES_IN_A_ROW: usize = 10;
 
 /// Why a request that has failed in an earlier run is not made.
-pub(super) const NOT_AGAIN: &str =
-    "no reply came in an earlier run, and 10 others of which the same holds got none now either; this one was not asked again";
+pub(super) const NOT_AGAIN: &str = "no reply came in an earlier run, and 10 others of which the same holds got none now either; this one was not asked again";
 
 /// What the failures of a stage have come to so far.
 #[derive(Debug, Default)]
@@ -91,7 +90,11 @@ mod tests {
 
     #[test]
     fn a_server_that_is_down_is_given_up_after_ten_calls_and_a_key_that_is_refused_at_once() {
-        for kind in [FailureKind::Network, FailureKind::Server, FailureKind::RateLimited] {
+        for kind in [
+            FailureKind::Network,
+            FailureKind::Server,
+            FailureKind::RateLimited,
+        ] {
             let patience = Patience::default();
             patience.known();
             assert_eq!(failures(&patience, kind, false, 9), 9);
