@@ -75,7 +75,7 @@ enum Command {
     Counterfactual(StageArgs),
     /// All stages one after another, then the checks
     All(StageArgs),
-    /// Check a dataset by the rules of making one
+    /// Check a dataset by the rules of making one; exit code 0 whatever is found, without --strict
     Validate(ValidateArgs),
     /// What people decided about sub-questions and edits on the review screen: list, export, import, agreement, apply
     Review(review::Args),
@@ -86,6 +86,10 @@ struct ValidateArgs {
     /// Dataset folder, or its qa.jsonl; without it the built-in sample
     #[arg(value_name = "DIR")]
     dataset: Option<PathBuf>,
+
+    /// Exit with 1 where there are errors; warnings and notices are none
+    #[arg(long)]
+    strict: bool,
 
     /// Print one JSON object
     #[arg(long)]
@@ -108,8 +112,16 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
             let dataset = open_dataset(args.dataset.as_deref())?;
             let found = validate(&dataset);
             match args.json {
-                true => say_json(&found),
-                false => write_out(&show::validation(&dataset.name, &found)),
+                true => say_json(&found)?,
+                false => write_out(&show::validation(&dataset.name, &found))?,
+            }
+            match args.strict && found.errors > 0 {
+                true => Err(Failure::Failed(format!(
+                    "{} has {}",
+                    clean(&dataset.name),
+                    count(found.errors, "error")
+                ))),
+                false => Ok(()),
             }
         }
     }
