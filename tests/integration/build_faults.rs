@@ -46,7 +46,10 @@ fn requests_that_fail_for_good_do_not_end_the_next_run() {
 
 #[test]
 fn a_damaged_file_says_how_to_go_on_and_all_comes_back_without_asking() {
-    let (server, place) = (Server::start_with(|_, request| says(&good(request))), Place::new());
+    let (server, place) = (
+        Server::start_with(|_, request| says(&good(request))),
+        Place::new(),
+    );
     place.generated();
     let all = [&ALL[..], &["--limit", "2"]].concat();
     let (code, _, err) = finish(place.build(&server, &all));
@@ -77,8 +80,15 @@ fn a_damaged_file_says_how_to_go_on_and_all_comes_back_without_asking() {
     // A line of the ledger that is broken: without it only what it answered is asked again.
     let ledger = std::fs::read_to_string(place.path("set/ledger.jsonl")).unwrap();
     let lines: Vec<&str> = ledger.lines().collect();
-    let at = lines.iter().rposition(|line| line.contains("\"kind\":\"call\"")).unwrap();
-    let with = |line: &[&str]| [&lines[..at], line, &lines[at + 1..], &[""]].concat().join("\n");
+    let at = lines
+        .iter()
+        .rposition(|line| line.contains("\"kind\":\"call\""))
+        .unwrap();
+    let with = |line: &[&str]| {
+        [&lines[..at], line, &lines[at + 1..], &[""]]
+            .concat()
+            .join("\n")
+    };
     place.write("set/ledger.jsonl", &with(&["{\"kind\": nonsense"]));
     let (code, _, err) = finish(place.build(&server, &all));
     assert_eq!(code, Some(1), "{err}");
@@ -96,7 +106,10 @@ fn a_damaged_file_says_how_to_go_on_and_all_comes_back_without_asking() {
 
 #[test]
 fn questions_that_are_no_longer_given_are_named_and_can_be_dropped() {
-    let (server, place) = (Server::start_with(|_, request| says(&good(request))), Place::new());
+    let (server, place) = (
+        Server::start_with(|_, request| says(&good(request))),
+        Place::new(),
+    );
     place.generated();
     let text = std::fs::read_to_string(place.path("qa.jsonl")).unwrap();
     let lines: Vec<&str> = text.lines().take(4).collect();
@@ -136,11 +149,21 @@ fn questions_that_are_no_longer_given_are_named_and_can_be_dropped() {
 /// dataset folder.
 #[test]
 fn a_plan_counts_documents_that_are_to_be_found() {
-    let (server, place) = (Server::start_with(|_, request| says(&good(request))), Place::new());
+    let (server, place) = (
+        Server::start_with(|_, request| says(&good(request))),
+        Place::new(),
+    );
     place.generated();
-    place.write("imported/qa.jsonl", &std::fs::read_to_string(place.path("qa.jsonl")).unwrap());
+    place.write(
+        "imported/qa.jsonl",
+        &std::fs::read_to_string(place.path("qa.jsonl")).unwrap(),
+    );
     let more = json!({"q0": [{"id": "x", "content": "One that the index replaces."}]});
-    for (set, documents) in [("qa.jsonl", None), ("imported", Some(json!({}))), ("imported", Some(more))] {
+    for (set, documents) in [
+        ("qa.jsonl", None),
+        ("imported", Some(json!({}))),
+        ("imported", Some(more)),
+    ] {
         if let Some(documents) = documents {
             place.write("imported/signal_docs.json", &documents.to_string());
         }

@@ -44,7 +44,11 @@ fn site(path: &str) -> Script {
             "User-agent: *\nDisallow: /private\n\nUser-agent: other\nDisallow: /\n",
         ),
         "/liver" | "/liver?from=a" | "/mirror" => html(&page("liver")),
-        "/dressed" => Script::answer("200 OK", &["Content-Type: text/html"], "%PDF-1.4 stream of words"),
+        "/dressed" => Script::answer(
+            "200 OK",
+            &["Content-Type: text/html"],
+            "%PDF-1.4 stream of words",
+        ),
         "/moved" => leads_to("/spleen"),
         "/spleen" => html(&page("spleen")),
         "/loop" => leads_to("/loop"),
@@ -274,8 +278,19 @@ fn only_pages_that_say_something_new_count() {
     let head = "{\"ledger\":\"medrgb build\",\"schema\":1}\n";
     place.write("set/ledger.jsonl", head);
     let retrieve = [
-        "retrieve", "--questions", "qa.jsonl", "--out", "set", "--searxng", &base, "--allow-private",
-        "--pages", "3", "--page-pause", "0", "--json",
+        "retrieve",
+        "--questions",
+        "qa.jsonl",
+        "--out",
+        "set",
+        "--searxng",
+        &base,
+        "--allow-private",
+        "--pages",
+        "3",
+        "--page-pause",
+        "0",
+        "--json",
     ];
     let (code, out, err) = finish(place.build(&model, &retrieve));
     assert_eq!(code, Some(0), "{err}");
@@ -284,7 +299,12 @@ fn only_pages_that_say_something_new_count() {
     let skipped = stage["skipped"].as_array().unwrap();
     let skipped: Vec<(&str, &str)> = skipped
         .iter()
-        .map(|one| (one["item"].as_str().unwrap(), one["reason"].as_str().unwrap()))
+        .map(|one| {
+            (
+                one["item"].as_str().unwrap(),
+                one["reason"].as_str().unwrap(),
+            )
+        })
         .collect();
     let copy = format!("it has the text of {base}/liver");
     let pdf = "the content is a PDF, whatever the site calls it, which is not read";

@@ -417,7 +417,11 @@ fn an_edited_item_is_checked_at_once_and_kept_as_the_persons_decision() {
     // Accepting what stands there keeps it, and goes on to the edit of the same document, which is judged by the answer
     // that is true now.
     desk.keys("a");
-    assert!(desk.screen().contains("your edit stays"), "{}", desk.screen());
+    assert!(
+        desk.screen().contains("your edit stays"),
+        "{}",
+        desk.screen()
+    );
     assert!(
         matches!(desk.verdict(&all[0]), Some(Verdict::Edited(_))),
         "{:?}",

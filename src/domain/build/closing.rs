@@ -279,7 +279,7 @@ mod tests {
         let names = ["anna".to_owned(), "ben".to_owned()];
         assert_eq!(
             of_reviewed(3, &names),
-            "3 of these items were decided by anna, ben; what is made again is undecided. The decisions stay: `medrgb build review export` writes them"
+            "3 of these items were decided by anna, ben; what is made otherwise now is undecided, but where a model makes the very same again of the same document, the decision counts for it. `medrgb build review export` writes the decisions"
         );
     }
 

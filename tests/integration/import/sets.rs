@@ -544,7 +544,10 @@ fn a_folder_is_replaced_only_by_force_and_only_a_dataset() {
         let file = house.file(&format!("out/{name}"), "x");
         let error = run(&request).unwrap_err().to_string();
         let first = name.split('/').next().unwrap();
-        assert!(error.contains(first) && error.contains("would be lost"), "{error}");
+        assert!(
+            error.contains(first) && error.contains("would be lost"),
+            "{error}"
+        );
         assert!(file.is_file());
         std::fs::remove_file(file).unwrap();
     }

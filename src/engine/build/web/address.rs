@@ -112,7 +112,7 @@ pub(super) fn check(url: &Url, private: &Private) -> Result<(), Skip> {
     match literal {
         Some(address) if !admits(private, address) => Err(Skip::lasting(match is_link(address) {
             true => {
-                format!("{address} is an address for this machine's own services, not for pages")
+                format!("{address} is no public address, but one for this machine's own services")
             }
             false => format!(
                 "{address} is no public address; --allow-address {address} reads it, --allow-private all such"
