@@ -106,6 +106,10 @@ impl Tally {
         for problem in self.problems.iter().take(PROBLEMS_SHOWN) {
             note(&format!("note: {}", clean(problem)));
         }
+        let more = self.problems.len().saturating_sub(PROBLEMS_SHOWN);
+        if more > 0 {
+            note(&format!("note: {more} more can't be read"));
+        }
     }
 
     /// Says what was left out: how many of a `noun`, what the person did with it here (`says`, `decided`).

@@ -26,6 +26,7 @@ use crate::data::dataset::{
 use crate::data::import::line_of;
 use crate::data::ledger;
 use crate::data::output;
+use crate::domain::build::Stage;
 use crate::domain::plain::json_reason;
 use crate::domain::question::Question;
 
@@ -35,6 +36,8 @@ pub const TOPICS: &str = "topics.json";
 pub const REPORT: &str = "report.json";
 /// Records that went, since what they rest on has changed: one JSON object a line.
 pub const ASIDE: &str = "set-aside.jsonl";
+/// What the manifest says of where the documents come from.
+pub const MADE: &str = "medrgb build";
 /// Fetched web pages.
 pub const PAGES: &str = "pages";
 
@@ -98,7 +101,7 @@ impl BuiltFolder {
         let folder = BuiltFolder {
             path: path.to_path_buf(),
         };
-        let begun = path.join(ledger::FILE_NAME).is_file();
+        let begun = path.join(ledger::FILE_NAME).is_file() || is_made(path);
         let entries = match fs::read_dir(path) {
             Ok(mut entries) => entries.next().is_some(),
             Err(why) if why.kind() == ErrorKind::NotFound => false,
@@ -202,11 +205,7 @@ impl BuiltFolder {
         };
         serde_json::from_slice(&bytes).map(Some).map_err(|why| {
             let place = format!("line {}: {}", why.line(), json_reason(&why));
-            error(
-                &path,
-                "read",
-                format!("{place}; run the stage again to write it anew"),
-            )
+            error(&path, "read", format!("{place}; {}", remedy(name)))
         })
     }
 
@@ -321,6 +320,28 @@ impl BuiltFolder {
     }
 }
 
+/// What to do about a file that can't be read: no stage goes on with it, but all that was paid for stands in the ledger.
+fn remedy(name: &str) -> String {
+    let stage = match name {
+        TOPICS => Stage::Topics,
+        SIGNAL => Stage::Retrieve,
+        SUB_QUESTIONS => Stage::SubQuestions,
+        COUNTERFACTUALS => Stage::Adversarial,
+        _ => return "delete it, and every stage that is run writes its part anew".to_owned(),
+    };
+    format!(
+        "delete it, and run its stage (`medrgb build {}`) and those after it again: the ledger gives the answers back",
+        stage.name()
+    )
+}
+
+/// Whether a manifest says that a build made its folder: the ledger may have been moved away.
+fn is_made(folder: &Path) -> bool {
+    let text = fs::read(folder.join(MANIFEST)).unwrap_or_default();
+    let manifest: Value = serde_json::from_slice(&text).unwrap_or_default();
+    manifest["documents"] == MADE
+}
+
 /// Whether a file is empty or ends with a whole line: a kill may have cut the last one.
 fn ends_whole(file: &mut fs::File) -> std::io::Result<bool> {
     if file.seek(SeekFrom::End(0))? == 0 {
@@ -411,5 +432,12 @@ mod tests {
         assert!(why.contains("did not make"), "{why}");
         fs::write(dir.path().join(ledger::FILE_NAME), "").unwrap();
         assert!(BuiltFolder::open(dir.path()).is_ok());
+        // Without its ledger a build goes on too; what was reviewed stays as it is.
+        fs::remove_file(dir.path().join(ledger::FILE_NAME)).unwrap();
+        for (made_by, open) in [(MADE, true), ("medrgb build review", false)] {
+            let manifest = json!({"documents": made_by}).to_string();
+            fs::write(dir.path().join(MANIFEST), manifest).unwrap();
+            assert_eq!(BuiltFolder::open(dir.path()).is_ok(), open, "{made_by}");
+        }
     }
 }

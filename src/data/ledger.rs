@@ -98,6 +98,8 @@ pub struct Ledger {
     file: Option<File>,
     path: PathBuf,
     answers: HashMap<String, Kept>,
+    /// Requests that got no reply, by hash.
+    failed: HashMap<String, Asked>,
     /// Question ids and the hashes of their contents.
     questions: HashMap<String, String>,
     pace: BTreeMap<String, Pace>,
@@ -105,9 +107,21 @@ pub struct Ledger {
 
 #[derive(Debug)]
 struct Kept {
+    asked: Asked,
+    answer: Value,
+}
+
+/// What a request was for.
+#[derive(Debug)]
+struct Asked {
     stage: String,
     question_id: String,
-    answer: Value,
+}
+
+impl Asked {
+    fn is_of(&self, stage: &str, question_id: &str) -> bool {
+        self.stage == stage && self.question_id == question_id
+    }
 }
 
 impl Ledger {
@@ -164,6 +178,7 @@ impl Ledger {
             file: None,
             path,
             answers: HashMap::new(),
+            failed: HashMap::new(),
             questions: HashMap::new(),
             pace: BTreeMap::new(),
         }
@@ -185,16 +200,18 @@ impl Ledger {
             number += 1;
             if read as u64 == LONGEST_LINE && !line.ends_with(b"\n") {
                 return Err(LedgerError(format!(
-                    "{shown}, line {number} is longer than {LONGEST_LINE} bytes; move the file away to begin anew"
+                    "{shown}, line {number} is longer than {LONGEST_LINE} bytes; delete this one line, and what it answered is asked again"
                 )));
             }
             if !line.ends_with(b"\n") {
                 return Ok(whole);
             }
             self.take_line(number, &line).map_err(|why| {
-                LedgerError(format!(
-                    "{shown}, line {number}: {why}; move the file away to begin anew"
-                ))
+                let remedy = match number {
+                    1 => "move the file away to begin anew",
+                    _ => "delete this one line, and what it answered is asked again",
+                };
+                LedgerError(format!("{shown}, line {number}: {why}; {remedy}"))
             })?;
             whole += read as u64;
         }
@@ -217,7 +234,12 @@ impl Ledger {
         if entry.kind == EntryKind::Restart {
             return self.forget(&entry.stage, &entry.question_id);
         }
+        let asked = Asked {
+            stage: entry.stage,
+            question_id: entry.question_id,
+        };
         if entry.answer.is_null() {
+            self.failed.insert(entry.hash, asked);
             return;
         }
         if let Some(name) = entry.model.get("name").and_then(Value::as_str) {
@@ -226,22 +248,29 @@ impl Ledger {
             pace.ms += entry.ms;
         }
         let kept = Kept {
-            stage: entry.stage,
-            question_id: entry.question_id,
+            asked,
             answer: entry.answer,
         };
+        self.failed.remove(&entry.hash);
         self.answers.insert(entry.hash, kept);
     }
 
     /// Lets the answers of a stage for a question count no longer, in memory alone: for plans.
     pub fn forget(&mut self, stage: &str, question_id: &str) {
         self.answers
-            .retain(|_, kept| kept.stage != stage || kept.question_id != question_id);
+            .retain(|_, kept| !kept.asked.is_of(stage, question_id));
+        self.failed
+            .retain(|_, asked| !asked.is_of(stage, question_id));
     }
 
     /// What came back for the request with this hash, if something did.
     pub fn answer(&self, hash: &str) -> Option<&Value> {
         self.answers.get(hash).map(|kept| &kept.answer)
+    }
+
+    /// Whether the request with this hash was made and nothing came back.
+    pub fn has_failed(&self, hash: &str) -> bool {
+        self.failed.contains_key(hash)
     }
 
     /// The hash of a question's content, as it was worked on last.
@@ -374,8 +403,10 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), whole);
         assert_eq!(ledger.answer("a"), Some(&json!({"text": "a"})));
         assert_eq!(ledger.answer("b"), None);
+        assert!(ledger.has_failed("b") && !ledger.has_failed("a"));
         assert_eq!(ledger.pace("m"), Pace { calls: 1, ms: 10 });
         ledger.append(restart("topics", "q2")).unwrap();
+        assert!(!ledger.has_failed("b"), "begun anew");
         ledger.append(restart("retrieve", "q1")).unwrap();
         assert!(ledger.answer("a").is_some());
         ledger.append(restart("topics", "q1")).unwrap();
@@ -420,6 +451,8 @@ mod tests {
         assert!(why("{\"ledger\":\"medrgb build\"}\n").contains("schema is unknown"));
         assert!(why("{\"a\":1}\n").contains("line 1: this is no ledger"));
         let head = "{\"ledger\":\"medrgb build\",\"schema\":1}\n";
-        assert!(why(&format!("{head}nonsense\n")).contains("line 2"));
+        let why = why(&format!("{head}nonsense\n"));
+        assert!(why.contains("line 2"), "{why}");
+        assert!(why.contains("delete this one line"), "{why}");
     }
 }

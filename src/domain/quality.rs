@@ -27,6 +27,19 @@ pub struct Positions {
     pub p_value: Option<f64>,
 }
 
+/// How often each answer is right among the questions whose options are yes, no and maybe.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct YesNo {
+    /// Questions looked at.
+    pub questions: usize,
+    /// Right answers by word.
+    pub answers: BTreeMap<String, usize>,
+    /// Share of the most frequent answer: what "always say it" gets.
+    pub most_frequent: Option<f64>,
+    /// What guessing gets.
+    pub by_chance: Option<f64>,
+}
+
 /// A rule that picks an option, against guessing.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct OptionRule {
@@ -107,6 +120,23 @@ pub fn positions(questions: &[&Question]) -> Positions {
         by_chance: mean(with_texts.iter().map(|question| chance(question))),
         p_value: p_value(statistic, expected.len()),
         letters,
+    }
+}
+
+/// How often each answer of a yes/no question is right.
+pub fn yes_no(questions: &[&Question]) -> YesNo {
+    let those: Vec<&&Question> = questions.iter().filter(|q| q.is_yes_no_maybe()).collect();
+    let mut answers: BTreeMap<String, usize> = BTreeMap::new();
+    for question in &those {
+        let word = question.gold_text().trim().to_lowercase();
+        *answers.entry(word).or_default() += 1;
+    }
+    let largest = answers.values().copied().max();
+    YesNo {
+        questions: those.len(),
+        most_frequent: largest.map(|largest| largest as f64 / those.len() as f64),
+        by_chance: mean(those.iter().map(|question| chance(question))),
+        answers,
     }
 }
 
@@ -248,6 +278,19 @@ mod tests {
         refs.push(&yes);
         let found = positions(&refs);
         assert_eq!((found.questions, found.letters[&'C']), (40, 40));
+        let (no, maybe) = (
+            question(&["Yes", "No"], 'B'),
+            question(&["yes", "no", "maybe"], 'A'),
+        );
+        refs.extend([&no, &maybe]);
+        let words = yes_no(&refs);
+        assert_eq!(
+            (words.questions, words.answers["yes"], words.answers["no"]),
+            (3, 2, 1)
+        );
+        assert!(close(words.most_frequent, 2.0 / 3.0));
+        assert!(close(words.by_chance, (0.5 + 0.5 + 1.0 / 3.0) / 3.0));
+        assert_eq!(yes_no(&[]), YesNo::default());
         assert!(close(found.most_frequent, 1.0) && close(found.by_chance, 0.25));
         assert!(found.p_value.unwrap() < 1e-6);
         // χ² = 1 with one degree of freedom: p = 0.3173.

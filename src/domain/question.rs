@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::text::text_key;
+
 /// One option of a question: an upper-case letter and its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
@@ -39,6 +41,15 @@ impl Question {
     /// The text of the right option.
     pub fn gold_text(&self) -> &str {
         self.option(self.answer).unwrap_or_default()
+    }
+
+    /// What two questions share that ask the same and offer the same, whatever their spacing and case.
+    pub fn key(&self) -> u128 {
+        let mut whole = self.text.clone();
+        for option in &self.options {
+            whole = format!("{whole}\n{} {}", option.letter, option.text);
+        }
+        text_key(&whole)
     }
 
     /// Whether every option is one of the words yes, no, maybe (the BioASQ and PubMedQA sets).

@@ -368,14 +368,9 @@ fn documents(dataset: &Dataset, questions: &[&Question], findings: &mut Findings
     let mut owner_of_text: HashMap<u128, &str> = HashMap::new();
     for question in questions {
         let id = question.id.as_str();
-        let mut whole = question.text.clone();
-        for option in &question.options {
-            whole = format!("{whole}\n{} {}", option.letter, option.text);
-        }
-        if let Some(first) = asked.get(&text_key(&whole)) {
+        let first = asked.entry(question.key()).or_insert(id);
+        if *first != id {
             findings.add(FindingKind::DuplicateQuestion, id, "", first);
-        } else {
-            asked.insert(text_key(&whole), id);
         }
         let pools = dataset.pools(id);
         let mut ids = HashSet::new();

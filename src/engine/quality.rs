@@ -7,8 +7,8 @@ use serde::Serialize;
 use crate::data::dataset::Dataset;
 use crate::domain::build::EditSize;
 use crate::domain::quality::{
-    Lengths, OptionRule, Pair, Positions, lengths, longest_option, mentioned_option, overlap,
-    positions, words_of,
+    Lengths, OptionRule, Pair, Positions, YesNo, lengths, longest_option, mentioned_option,
+    overlap, positions, words_of, yes_no,
 };
 use crate::domain::question::Question;
 use crate::domain::ranking::{auc, auc_of, recall};
@@ -61,6 +61,8 @@ pub struct Quality {
     pub questions: usize,
     /// How often the right option has each letter.
     pub answer_position: Positions,
+    /// The same for questions that are answered by yes, no or maybe.
+    pub yes_no: YesNo,
     /// "Take the longest option."
     pub longest_option: OptionRule,
     /// "Take the option that most signal documents mention."
@@ -91,6 +93,7 @@ pub fn quality(dataset: &Dataset, at: &[usize]) -> Quality {
     let mut quality = Quality {
         questions: questions.len(),
         answer_position: positions(&questions),
+        yes_no: yes_no(&questions),
         longest_option: longest_option(&questions),
         most_mentioned_option: mentioned_option(&questions, |question| {
             let signal = dataset.pools(&question.id).signal;
@@ -231,7 +234,6 @@ pub fn retrieval(
     })
 }
 
-/// What stands out.
 /// Whether a share is far from chance: from enough questions on by its size, among fewer where even the lower end of its
 /// interval lies above chance and its size does too.
 fn stands_out(share: f64, of: usize, chance: f64, from: f64) -> bool {
@@ -240,6 +242,7 @@ fn stands_out(share: f64, of: usize, chance: f64, from: f64) -> bool {
     sure && share >= from
 }
 
+/// What stands out.
 fn said(quality: &Quality) -> Vec<String> {
     let mut said = Vec::new();
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
@@ -252,6 +255,19 @@ fn said(quality: &Quality) -> Vec<String> {
         said.push(format!(
             "right answers are not spread evenly over the letters: always the most frequent one gets {}, guessing {}",
             percent(share),
+            percent(chance)
+        ));
+    }
+    let words = &quality.yes_no;
+    let often = words.answers.iter().max_by_key(|(_, number)| **number);
+    if let (Some(share), Some(chance), Some((word, _))) =
+        (words.most_frequent, words.by_chance, often)
+        && stands_out(share, words.questions, chance, chance + MARGIN)
+    {
+        said.push(format!(
+            "always \"{word}\" is right in {} of {} yes/no questions, guessing gets {}",
+            percent(share),
+            words.questions,
             percent(chance)
         ));
     }
@@ -323,6 +339,29 @@ mod tests {
             serde_json::Value::Object(edits).to_string(),
         );
         Dataset::open(folder).unwrap()
+    }
+
+    #[test]
+    fn questions_that_are_always_answered_by_yes_are_called_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = |noes: usize| {
+            let line = |at: usize| {
+                let answer = if at < noes { "B" } else { "A" };
+                format!(
+                    "{{\"question_id\":\"q{at}\",\"question\":\"Does it?\",\"options\":{{\"A\":\"yes\",\"B\":\"no\"}},\"answer\":\"{answer}\"}}\n"
+                )
+            };
+            let lines: String = (0..20).map(line).collect();
+            std::fs::write(folder.path().join("qa.jsonl"), lines).unwrap();
+            std::fs::write(folder.path().join("signal_docs.json"), "{}").unwrap();
+            let all: Vec<usize> = (0..20).collect();
+            quality(&Dataset::open(folder.path()).unwrap(), &all).gameable
+        };
+        assert_eq!(
+            said(0),
+            ["always \"yes\" is right in 100 % of 20 yes/no questions, guessing gets 50 %"]
+        );
+        assert_eq!(said(9), Vec::<String>::new());
     }
 
     #[test]

@@ -426,7 +426,8 @@ fn items_of_a_question_that_has_changed_are_made_again() {
     let new = old.replace("plant 0 grow tall?", "plant 0 grow tall in a wet summer?");
     place.write("qa.jsonl", &new);
     let said = "1 question changed since it was built; its items are made again (of the old text, kept in set-aside.jsonl: 3 topics, 3 sub-questions, 3 adversarial edits)";
-    let decided = "1 of these items was decided by anna; what is made again is undecided.";
+    let decided =
+        "1 of these items was decided by anna; what is made otherwise now is undecided, but";
     // The plan says it, and changes nothing.
     let planned = [all(), vec!["--plan"]].concat();
     let (_, plan, err) = finish(place.build(&server, &planned));

@@ -803,6 +803,26 @@ fn documents_that_came_with_the_questions_need_no_search_after_a_stop_either() {
     );
 }
 
+/// An empty field of questions, or of their number, takes them all, and says so.
+#[test]
+fn an_empty_field_says_what_it_means() {
+    let new = Ok(Held::default());
+    let mut stage = opened((120, 40), ColorDepth::True, &new);
+    for (field, name, means) in [
+        (Field::Only, "questions", "all"),
+        (Field::Limit, "limit", "all"),
+        (Field::Index, "index", "none"),
+    ] {
+        fill(&mut stage, &new, field, "");
+        let screen = stage.screen();
+        let says = screen.lines().any(|line| {
+            let rest = line.split_once(name).map(|(_, rest)| rest.trim_start());
+            rest.is_some_and(|rest| rest.starts_with(means))
+        });
+        assert!(says, "{name}:\n{screen}");
+    }
+}
+
 /// What has no effect on the plan says so, and what has changed since the last build is said before anything is asked.
 #[test]
 fn fields_without_effect_and_changed_questions_are_said() {

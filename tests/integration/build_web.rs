@@ -43,7 +43,12 @@ fn site(path: &str) -> Script {
             &["Content-Type: text/plain"],
             "User-agent: *\nDisallow: /private\n\nUser-agent: other\nDisallow: /\n",
         ),
-        "/liver" => html(&page("liver")),
+        "/liver" | "/liver?from=a" | "/mirror" => html(&page("liver")),
+        "/dressed" => Script::answer(
+            "200 OK",
+            &["Content-Type: text/html"],
+            "%PDF-1.4 stream of words",
+        ),
         "/moved" => leads_to("/spleen"),
         "/spleen" => html(&page("spleen")),
         "/loop" => leads_to("/loop"),
@@ -84,6 +89,14 @@ fn web() -> Server {
         }
         let base = address.get().unwrap();
         let pages = match path.contains("storage") {
+            _ if path.contains("copies") => vec![
+                "/liver",
+                "/liver?from=a",
+                "/mirror",
+                "/dressed",
+                "/spleen",
+                "/latin",
+            ],
             true => vec![
                 "/huge",
                 "/pdf",
@@ -254,6 +267,57 @@ fn pages_become_documents_and_every_other_link_has_its_reason() {
     let fetched: Vec<String> = web.requests()[pages..].iter().map(path).collect();
     assert_eq!(fetched, ["/robots.txt", "/slow"]);
     assert_eq!(model.requests().len(), asked);
+}
+
+/// Copies of a page cost no call and take no other page's place.
+#[test]
+fn only_pages_that_say_something_new_count() {
+    let (web, model, place) = (web(), model(), place());
+    let base = web.base_url().trim_end_matches("/v1").to_owned();
+    place.write("set/topics.json", "{\"q\": [\"copies\"]}");
+    let head = "{\"ledger\":\"medrgb build\",\"schema\":1}\n";
+    place.write("set/ledger.jsonl", head);
+    let retrieve = [
+        "retrieve",
+        "--questions",
+        "qa.jsonl",
+        "--out",
+        "set",
+        "--searxng",
+        &base,
+        "--allow-private",
+        "--pages",
+        "3",
+        "--page-pause",
+        "0",
+        "--json",
+    ];
+    let (code, out, err) = finish(place.build(&model, &retrieve));
+    assert_eq!(code, Some(0), "{err}");
+    let stage = &out["stages"][0];
+    assert_eq!(stage["made"], 3, "{stage}");
+    let skipped = stage["skipped"].as_array().unwrap();
+    let skipped: Vec<(&str, &str)> = skipped
+        .iter()
+        .map(|one| {
+            (
+                one["item"].as_str().unwrap(),
+                one["reason"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    let copy = format!("it has the text of {base}/liver");
+    let pdf = "the content is a PDF, whatever the site calls it, which is not read";
+    assert_eq!(
+        skipped,
+        [
+            (format!("{base}/liver?from=a").as_str(), copy.as_str()),
+            (format!("{base}/mirror").as_str(), copy.as_str()),
+            (format!("{base}/dressed").as_str(), pdf),
+        ]
+    );
+    // The order of the links, and a summary each.
+    assert_eq!(stage["calls"]["asked"], 4, "{stage}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod ask;
 mod batch;
 mod build;
 mod build_again;
+mod build_faults;
 mod build_screen;
 mod build_web;
 mod chosen_model;

@@ -414,8 +414,19 @@ fn an_edited_item_is_checked_at_once_and_kept_as_the_persons_decision() {
         panic!("{:?}", desk.verdict(&all[0]));
     };
     assert_eq!(answer, "a week or so");
-    // The edit of the same document is judged by the answer that is true now.
-    desk.keys(".");
+    // Accepting what stands there keeps it, and goes on to the edit of the same document, which is judged by the answer
+    // that is true now.
+    desk.keys("a");
+    assert!(
+        desk.screen().contains("your edit stays"),
+        "{}",
+        desk.screen()
+    );
+    assert!(
+        matches!(desk.verdict(&all[0]), Some(Verdict::Edited(_))),
+        "{:?}",
+        desk.verdict(&all[0])
+    );
     let screen = desk.screen();
     assert!(screen.contains("a week or so"), "{screen}");
     // Edited back to what it was, it is accepted.

@@ -40,6 +40,14 @@ pub(super) fn of(
     Ok(found)
 }
 
+/// What is counted, with its numbers.
+fn counts<'a>(all: impl Iterator<Item = (impl std::fmt::Display, &'a usize)>) -> String {
+    let all: Vec<String> = all
+        .map(|(what, number)| format!("{what} {number}"))
+        .collect();
+    all.join(", ")
+}
+
 /// For reading.
 pub(super) fn text(quality: &Quality) -> String {
     let mut out = format!(
@@ -54,21 +62,32 @@ pub(super) fn text(quality: &Quality) -> String {
         let _ = writeln!(out, "  {name:<34} {text}");
     };
     let letters = &quality.answer_position;
-    let counts: Vec<String> = letters
-        .letters
-        .iter()
-        .map(|(letter, count)| format!("{letter} {count}"))
-        .collect();
     row(
         "right answers by letter",
-        format!(
-            "{}; most frequent {}, guessing {}, p = {}",
-            counts.join(", "),
-            share(letters.most_frequent),
-            share(letters.by_chance),
-            number(letters.p_value)
-        ),
+        match letters.questions {
+            0 => "no question has options other than yes, no, maybe".to_owned(),
+            questions => format!(
+                "{} of {questions} questions; most frequent {}, guessing {}, p = {}",
+                counts(letters.letters.iter()),
+                share(letters.most_frequent),
+                share(letters.by_chance),
+                number(letters.p_value)
+            ),
+        },
     );
+    let words = &quality.yes_no;
+    if words.questions > 0 {
+        row(
+            "right answers to yes/no questions",
+            format!(
+                "{} of {} questions; most frequent {}, guessing {}",
+                counts(words.answers.iter()),
+                words.questions,
+                share(words.most_frequent),
+                share(words.by_chance)
+            ),
+        );
+    }
     let rule = |rule: &OptionRule| {
         format!(
             "{} of {} questions, guessing {}",

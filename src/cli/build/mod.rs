@@ -16,7 +16,7 @@ use crate::cli::progress::Line;
 use crate::cli::search::open_index;
 use crate::cli::signals::cancel_on_signal;
 use crate::data::built::{ASIDE, BuiltFolder, PAGES, REPORT};
-use crate::data::dataset::{Dataset, SIGNAL, name_of};
+use crate::data::dataset::{Dataset, QUESTIONS, SIGNAL, name_of};
 use crate::data::predictions::{PredictionError, read_questions, split_set};
 use crate::domain::build::{Private, Scope, Settings, Stage, closing};
 use crate::domain::question::Question;
@@ -75,7 +75,7 @@ enum Command {
     Counterfactual(StageArgs),
     /// All stages one after another, then the checks
     All(StageArgs),
-    /// Check a dataset by the rules of making one
+    /// Check a dataset by the rules of making one; exit code 0 whatever is found, without --strict
     Validate(ValidateArgs),
     /// What people decided about sub-questions and edits on the review screen: list, export, import, agreement, apply
     Review(review::Args),
@@ -86,6 +86,10 @@ struct ValidateArgs {
     /// Dataset folder, or its qa.jsonl; without it the built-in sample
     #[arg(value_name = "DIR")]
     dataset: Option<PathBuf>,
+
+    /// Exit with 1 where there are errors; warnings and notices are none
+    #[arg(long)]
+    strict: bool,
 
     /// Print one JSON object
     #[arg(long)]
@@ -108,8 +112,16 @@ pub fn run(args: Args, environment: &Environment) -> Result<(), Failure> {
             let dataset = open_dataset(args.dataset.as_deref())?;
             let found = validate(&dataset);
             match args.json {
-                true => say_json(&found),
-                false => write_out(&show::validation(&dataset.name, &found)),
+                true => say_json(&found)?,
+                false => write_out(&show::validation(&dataset.name, &found))?,
+            }
+            match args.strict && found.errors > 0 {
+                true => Err(Failure::Failed(format!(
+                    "{} has {}",
+                    clean(&dataset.name),
+                    count(found.errors, "error")
+                ))),
+                false => Ok(()),
             }
         }
     }
@@ -125,6 +137,7 @@ fn failure(error: BuildError) -> Failure {
 fn stages(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Result<(), Failure> {
     say_idle(args, stages);
     let build = ready(args, stages, environment)?;
+    say_not_given(&build);
     say_outdated(&build, environment);
     let price = environment.config.models.get(args.chat.name(environment));
     if args.plan {
@@ -151,7 +164,7 @@ fn stages(args: &StageArgs, stages: &[Stage], environment: &Environment) -> Resu
     match args.json {
         true => say_json(
             &json!({"out": build.parts.folder.path(), "changed_questions": build.outdated.ids,
-                "stages": report, "validate": checked}),
+                "not_given": build.not_given, "stages": report, "validate": checked}),
         )?,
         false => {
             done.iter()
@@ -235,6 +248,15 @@ fn say_idle(args: &StageArgs, stages: &[Stage]) {
             stage.name(),
             idle.join(", ")
         ));
+    }
+}
+
+/// Says which questions of the folder were not given: they may be left over from an earlier file.
+fn say_not_given(build: &Build) {
+    if !build.not_given.is_empty() {
+        let file = build.parts.folder.path().join(QUESTIONS);
+        let file = one_line(&file.display().to_string());
+        note(&closing::of_not_given(&build.not_given, &file));
     }
 }
 

@@ -27,6 +27,7 @@ pub(super) fn plan_json(build: &Build, plans: &[StagePlan], price: Option<&Model
         "questions": build.parts.questions.len(),
         "worked_on": build.work.len(),
         "changed_questions": build.outdated.ids,
+        "not_given": build.not_given,
         "model": build.parts.model.as_ref().map(|model| model.identity().name.clone()),
         "stages": plans,
         "settings": build.parts.settings,

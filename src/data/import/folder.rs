@@ -51,7 +51,7 @@ impl Output {
     ///
     /// # Errors
     /// Where there is such a folder already (unless `force` says that it may be replaced and it holds a
-    /// dataset), or its parent can't be written.
+    /// dataset and nothing else), or its parent can't be written.
     pub(super) fn begin(target: &Path, force: bool) -> Result<Output, ImportError> {
         check_target(target, force)?;
         let parent = match target.parent() {
@@ -129,21 +129,48 @@ fn check_target(target: &Path, force: bool) -> Result<(), ImportError> {
             "{shown} exists already; name another folder with --out, or replace it with --force"
         )));
     }
-    match is_dataset(target) || has_only_datasets(target) {
-        true => Ok(()),
-        false => Err(ImportError::Failed(format!(
+    let sets = match is_dataset(target) {
+        true => vec![target.to_path_buf()],
+        false => datasets_in(target).unwrap_or_default(),
+    };
+    if sets.is_empty() {
+        return Err(ImportError::Failed(format!(
             "{shown} is no dataset folder, so it is not replaced; name another folder with --out"
+        )));
+    }
+    match sets.iter().find_map(|set| foreign(set)) {
+        None => Ok(()),
+        Some(lost) => Err(ImportError::Failed(format!(
+            "{} would be lost with the folder, so it is not replaced; move it away, or name another folder with --out",
+            lost.display()
         ))),
     }
+}
+
+/// Something in a dataset folder that is no file of a dataset, such as the ledger of a build.
+fn foreign(set: &Path) -> Option<PathBuf> {
+    const OWN: [&str; 5] = [QUESTIONS, SIGNAL, SUB_QUESTIONS, COUNTERFACTUALS, MANIFEST];
+    let mut others: Vec<PathBuf> = fs::read_dir(set)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| !OWN.iter().any(|own| entry.file_name() == *own))
+        .map(|entry| entry.path())
+        .collect();
+    others.sort_unstable();
+    others.into_iter().next()
 }
 
 fn is_dataset(folder: &Path) -> bool {
     folder.join(QUESTIONS).is_file() && folder.join(SIGNAL).is_file()
 }
 
-fn has_only_datasets(folder: &Path) -> bool {
-    fs::read_dir(folder)
-        .is_ok_and(|entries| entries.flatten().all(|entry| is_dataset(&entry.path())))
+/// The dataset folders in a folder; `None` where it holds something else too.
+fn datasets_in(folder: &Path) -> Option<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).ok()?.flatten();
+    entries
+        .map(|entry| Some(entry.path()).filter(|path| is_dataset(path)))
+        .collect()
 }
 
 /// One dataset folder in the making.

@@ -136,7 +136,7 @@ fn form(original: &str, edited: &str) -> Vec<Issue> {
         issues.push(Issue::new(
             IssueKind::LargeEdit,
             format!(
-                "{:.0} % of the words are changed, but at most {:.0} % are wanted",
+                "{:.1} % of the words are changed, but at most {:.0} % are wanted",
                 ratio * 100.0,
                 MOST_CHANGED * 100.0
             ),

@@ -1,7 +1,7 @@
 //! What came of a stage, in words: how many items were asked for, what became of them, and why some are missing.
 
 use crate::domain::build::{Stage, StageReport, by_reason};
-use crate::domain::text::{count, one_line, shortened};
+use crate::domain::text::{count, one_line, short, shortened};
 
 /// Reasons that are named.
 const NAMED: usize = 3;
@@ -178,11 +178,38 @@ pub fn of_changed(questions: usize, gone: &[(Stage, usize)], file: &str) -> Stri
     }
 }
 
+/// Questions that are named.
+const EXAMPLES: usize = 3;
+
+/// What is said of questions of a folder that are not among those that were given; `file` holds its questions.
+pub fn of_not_given(ids: &[String], file: &str) -> String {
+    let named: Vec<String> = ids.iter().take(EXAMPLES).map(|id| short(id)).collect();
+    let more = match ids.len().saturating_sub(EXAMPLES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (stay, lines) = match ids.len() {
+        1 => (
+            "is not in the questions that were given and stays",
+            "its line",
+        ),
+        _ => (
+            "are not in the questions that were given and stay",
+            "their lines",
+        ),
+    };
+    format!(
+        "{} of the folder {stay} with what was made: {}{more}. To drop, take {lines} out of {file} and run `medrgb build all` again, which asks nothing twice",
+        count(ids.len(), "question"),
+        named.join(", ")
+    )
+}
+
 /// What is said where people have decided about items of a text that has changed.
 pub fn of_reviewed(items: usize, reviewers: &[String]) -> String {
     let verb = if items == 1 { "was" } else { "were" };
     format!(
-        "{items} of these items {verb} decided by {}; what is made again is undecided. The decisions stay: `medrgb build review export` writes them",
+        "{items} of these items {verb} decided by {}; what is made otherwise now is undecided, but where a model makes the very same again of the same document, the decision counts for it. `medrgb build review export` writes the decisions",
         reviewers.join(", ")
     )
 }
@@ -252,7 +279,7 @@ mod tests {
         let names = ["anna".to_owned(), "ben".to_owned()];
         assert_eq!(
             of_reviewed(3, &names),
-            "3 of these items were decided by anna, ben; what is made again is undecided. The decisions stay: `medrgb build review export` writes them"
+            "3 of these items were decided by anna, ben; what is made otherwise now is undecided, but where a model makes the very same again of the same document, the decision counts for it. `medrgb build review export` writes the decisions"
         );
     }
 

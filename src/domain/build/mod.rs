@@ -80,6 +80,8 @@ pub enum IssueKind {
     LengthChanged,
     /// An adversarial version of a document without a sub-question: no scenario can use it.
     WithoutSubQuestion,
+    /// A question with the text and the options of another one.
+    RepeatedQuestion,
     /// The same text twice among the documents of a question.
     RepeatedDocument,
     /// Nearly the same text at two questions: as noise it would be signal.
@@ -101,7 +103,7 @@ pub const MOST_LENGTH_CHANGE: f64 = 0.2;
 
 impl IssueKind {
     /// All kinds, the worst first.
-    pub const ALL: [IssueKind; 22] = [
+    pub const ALL: [IssueKind; 23] = [
         IssueKind::UnreadableRecord,
         IssueKind::AnswerNotInDocument,
         IssueKind::AnswerSaysNothing,
@@ -119,6 +121,7 @@ impl IssueKind {
         IssueKind::LargeEdit,
         IssueKind::LengthChanged,
         IssueKind::WithoutSubQuestion,
+        IssueKind::RepeatedQuestion,
         IssueKind::RepeatedDocument,
         IssueKind::NearDuplicateNoise,
         IssueKind::WithoutDocuments,
@@ -171,6 +174,7 @@ impl IssueKind {
             IssueKind::LargeEdit => "too much is changed",
             IssueKind::LengthChanged => "the length is another",
             IssueKind::WithoutSubQuestion => "its document has no sub-question",
+            IssueKind::RepeatedQuestion => "another question asks the same",
             IssueKind::RepeatedDocument => "the document stands there twice",
             IssueKind::NearDuplicateNoise => "nearly the same text stands at another question",
             IssueKind::WithoutDocuments => "the question has no documents",
@@ -201,6 +205,7 @@ impl IssueKind {
             IssueKind::LargeEdit => "adversarial versions with more than a quarter changed",
             IssueKind::LengthChanged => "adversarial versions of another length",
             IssueKind::WithoutSubQuestion => "adversarial versions without a sub-question",
+            IssueKind::RepeatedQuestion => "questions that repeat another one",
             IssueKind::RepeatedDocument => "documents twice at one question",
             IssueKind::NearDuplicateNoise => {
                 "documents nearly the same at two questions (bad noise)"

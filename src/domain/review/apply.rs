@@ -23,7 +23,7 @@ pub struct KindTally {
     pub rejected: usize,
     /// Nobody has decided: in or out, as was asked for.
     pub undecided: usize,
-    /// Out because the sub-question of their document is.
+    /// Out because the sub-question of their document is, decided or not.
     pub without_sub_question: usize,
 }
 
@@ -47,14 +47,6 @@ impl Tally {
     /// Items that nobody has decided.
     pub fn undecided(&self) -> usize {
         self.sub_questions.undecided + self.edits.undecided
-    }
-
-    /// Items that somebody has.
-    pub fn decided(&self) -> usize {
-        let of = |tally: &KindTally| {
-            tally.accepted + tally.edited + tally.rejected + tally.without_sub_question
-        };
-        of(&self.sub_questions) + of(&self.edits)
     }
 }
 
@@ -99,8 +91,10 @@ pub fn apply<'a>(
         let count = tally.of(item.kind());
         match verdict {
             Some(Verdict::Rejected { .. }) => count.rejected += 1,
-            None => count.undecided += 1,
+            // An undecided one that is left out goes for that alone.
             Some(_) if orphan => count.without_sub_question += 1,
+            None if orphan && keep_undecided => count.without_sub_question += 1,
+            None => count.undecided += 1,
             Some(Verdict::Accepted) => count.accepted += 1,
             Some(Verdict::Edited(_)) => count.edited += 1,
         }
@@ -203,7 +197,7 @@ mod tests {
                 ..KindTally::default()
             }
         );
-        assert_eq!((tally.decided(), tally.undecided()), (3, 1));
+        assert_eq!(tally.undecided(), 1);
         let mut tally = Tally::default();
         let kept = apply(&small.question, &small.pools(), decided, false, &mut tally);
         assert_eq!(
@@ -211,5 +205,28 @@ mod tests {
             Applied::default(),
             "the edit has no sub-question without it"
         );
+    }
+
+    #[test]
+    fn the_numbers_say_how_many_items_are_in_and_why_the_others_are_out() {
+        let small = small();
+        let out = Verdict::Rejected {
+            reason: Reason::Wrong,
+            words: String::new(),
+        };
+        // Its edit is left undecided.
+        let decided = |item: &Item| match (item.doc_id.as_str(), item.kind()) {
+            ("d1", ItemKind::SubQuestion) => Some(&out),
+            _ => None,
+        };
+        for keep in [true, false] {
+            let mut tally = Tally::default();
+            let kept = apply(&small.question, &small.pools(), decided, keep, &mut tally);
+            let undecided = |tally: KindTally| if keep { tally.undecided } else { 0 };
+            let inside = |tally: KindTally| tally.accepted + tally.edited + undecided(tally);
+            assert_eq!(kept.sub_questions.len(), inside(tally.sub_questions));
+            assert_eq!(kept.counterfactuals.len(), inside(tally.edits));
+            assert_eq!(tally.edits.without_sub_question, usize::from(keep));
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! Asking a model until its reply keeps the rules, with the ledger before and behind every call.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -17,11 +16,9 @@ use crate::domain::answer::Ending;
 use crate::domain::build::{Issue, Stage, Tally};
 use crate::domain::prompt::{BuildPrompt, Feedback, Prompt};
 use crate::engine::ask::{GRACE, panicked, to_value};
+use crate::engine::build::patience::{NOT_AGAIN, Patience};
 use crate::engine::build::{Build, BuildError};
 use crate::model::{ChatRequest, FailureKind, ModelError, Reply, ReplyForm};
-
-/// After so many failed calls in a row the model is given up.
-const FAILURES_IN_A_ROW: usize = 10;
 
 /// One thing to ask for.
 pub(super) struct Ask<'a> {
@@ -124,7 +121,7 @@ pub(super) struct Asker<'a> {
     pub stage: Stage,
     pub cancel: &'a CancellationToken,
     tally: Mutex<Tally>,
-    failures_in_a_row: AtomicUsize,
+    patience: Patience,
 }
 
 impl<'a> Asker<'a> {
@@ -134,7 +131,7 @@ impl<'a> Asker<'a> {
             stage,
             cancel,
             tally: Mutex::default(),
-            failures_in_a_row: AtomicUsize::new(0),
+            patience: Patience::default(),
         }
     }
 
@@ -222,10 +219,15 @@ impl<'a> Asker<'a> {
         let known = self.known(&hash);
         if let Some(answer) = known.and_then(|value| serde_json::from_value(value).ok()) {
             self.count(|tally| tally.reused += 1);
+            self.patience.known();
             return Ok(Ok((answer, None)));
         }
         if self.cancel.is_cancelled() {
             return Err(BuildError::Stopped);
+        }
+        let again = self.has_failed(&hash);
+        if again && self.patience.is_spent() {
+            return Ok(Err(NOT_AGAIN.to_owned()));
         }
         let (started_at, started) = (now(), Instant::now());
         let result = self.call(&request).await?;
@@ -249,7 +251,7 @@ impl<'a> Asker<'a> {
         };
         match result {
             Ok(answer) => {
-                self.failures_in_a_row.store(0, Ordering::Relaxed);
+                self.patience.answered();
                 let entry = entry(to_value(&answer));
                 Ok(Ok((answer, Some(Box::new(entry)))))
             }
@@ -258,7 +260,7 @@ impl<'a> Asker<'a> {
                 let mut entry = entry(Value::Null);
                 entry.outcome = format!("failed: {}", error.message);
                 self.keep(entry).await?;
-                self.give_up_on(&error)?;
+                self.patience.failed(&error, again)?;
                 Ok(Err(error.message))
             }
         }
@@ -311,6 +313,16 @@ impl<'a> Asker<'a> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         ledger.answer(hash).cloned()
+    }
+
+    /// Whether a request of an earlier run got no reply.
+    fn has_failed(&self, hash: &str) -> bool {
+        let ledger = self
+            .build
+            .ledger
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        ledger.has_failed(hash)
     }
 
     /// Writes an entry of the ledger durably.
@@ -377,28 +389,6 @@ impl<'a> Asker<'a> {
                 Ok(Ok(Answer::refused(error.message)))
             }
             Err(error) => Ok(Err(error)),
-        }
-    }
-
-    /// Ends the stage where a failure will not pass, or one follows the other.
-    fn give_up_on(&self, error: &ModelError) -> Result<(), BuildError> {
-        let lasting = matches!(
-            error.kind,
-            FailureKind::Auth | FailureKind::Quota | FailureKind::NotFound | FailureKind::Local
-        );
-        let row = self.failures_in_a_row.fetch_add(1, Ordering::Relaxed) + 1;
-        if lasting {
-            return Err(BuildError::GivenUp(format!(
-                "the model can't be used: {}",
-                error.message
-            )));
-        }
-        match row >= FAILURES_IN_A_ROW {
-            true => Err(BuildError::GivenUp(format!(
-                "{row} calls in a row failed, the last one: {}",
-                error.message
-            ))),
-            false => Ok(()),
         }
     }
 }

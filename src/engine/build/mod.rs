@@ -10,6 +10,7 @@ mod asker;
 mod offline;
 mod online;
 mod outdated;
+mod patience;
 mod plan;
 mod prepare;
 mod rests;
@@ -81,6 +82,8 @@ pub struct Build {
     pub work: Vec<usize>,
     /// The ledger.
     pub ledger: Arc<Mutex<Ledger>>,
+    /// Questions of the folder that were not given; what was made for them stays.
+    pub not_given: Vec<String>,
     /// Questions that have changed since their items were made; these have been put aside, but for a look.
     pub outdated: Outdated,
 }

@@ -1,5 +1,6 @@
 //! Searching the web for topics: links, the model's choice among them, pages, their summaries.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,7 +13,7 @@ use crate::domain::build::{QuestionReport, leaked, read_links, read_summary};
 use crate::domain::passage::{Document, Source};
 use crate::domain::prompt::{BuildPrompt, LinkText};
 use crate::domain::question::Question;
-use crate::domain::text::shortened;
+use crate::domain::text::{shortened, text_key};
 use crate::engine::ask::to_value;
 use crate::engine::build::BuildError;
 use crate::engine::build::asker::{Ask, Asker, Candidate, Check, Made, hash_of};
@@ -58,6 +59,7 @@ pub(super) async fn find(
     }
     let order = ranked(asker, question, &candidates, report).await?;
     let mut pages = 0;
+    let mut read: HashMap<u128, String> = HashMap::new();
     for at in order {
         if pages >= asker.build.parts.settings.pages {
             break;
@@ -65,9 +67,22 @@ pub(super) async fn find(
         let Some((link, topics)) = candidates.links.get(at) else {
             continue;
         };
-        if let Some(document) = document(asker, web, question, link, report).await? {
-            pages += 1;
-            pool.add(document, json!({"topics": topics, "rank": pages}));
+        let Some(page) = page(asker, web, link, report).await? else {
+            continue;
+        };
+        // The same page under another address says nothing more.
+        if let Some(first) = read.get(&text_key(&page.text)) {
+            report.skip(&link.url, format!("it has the text of {first}"));
+            continue;
+        }
+        read.insert(text_key(&page.text), link.url.clone());
+        let Some(document) = document(asker, question, link, page, report).await? else {
+            continue;
+        };
+        let found = json!({"topics": topics, "rank": pages + 1});
+        match pool.add(document, found) {
+            true => pages += 1,
+            false => report.skip(&link.url, "what it says stands in another document"),
         }
     }
     Ok(())
@@ -202,21 +217,30 @@ async fn ranked(
     )
 }
 
+/// The page of a link; where it can't be read, the report says why.
+async fn page(
+    asker: &Asker<'_>,
+    web: &Arc<Web>,
+    link: &Link,
+    report: &mut QuestionReport,
+) -> Result<Option<Page>, BuildError> {
+    match stoppable(asker, web.page(&link.url)).await? {
+        Ok(page) => Ok(Some(page)),
+        Err(skip) => {
+            report.skip(&shortened(&link.url, MOST_SNIPPET), skip.reason);
+            Ok(None)
+        }
+    }
+}
+
 /// The document that a page becomes; where it becomes none, the report says why.
 async fn document(
     asker: &Asker<'_>,
-    web: &Arc<Web>,
     question: &Question,
     link: &Link,
+    page: Page,
     report: &mut QuestionReport,
 ) -> Result<Option<Document>, BuildError> {
-    let page = match stoppable(asker, web.page(&link.url)).await? {
-        Ok(page) => page,
-        Err(skip) => {
-            report.skip(&shortened(&link.url, MOST_SNIPPET), skip.reason);
-            return Ok(None);
-        }
-    };
     let summary = match summary(asker, question, &page).await? {
         Made::Kept {
             value: Some(text),

@@ -1,9 +1,14 @@
 //! What stages will ask for, before anything is asked.
 
+use std::sync::Arc;
+
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::data::dataset::Dataset;
 use crate::domain::build::{Stage, StagePlan};
+use crate::domain::passage::Document;
+use crate::domain::question::Question;
 use crate::engine::build::asker::Asker;
 use crate::engine::build::{Build, BuildError, adversarial, sub_questions, topics};
 use crate::model::BackendKind;
@@ -42,8 +47,6 @@ pub fn plan(build: &Build, stages: &[Stage]) -> Result<Vec<StagePlan>, BuildErro
 fn counted(asker: &Asker<'_>, stages: &[Stage]) -> Result<StagePlan, BuildError> {
     let build = asker.build;
     let mut count = Count::new(asker.stage);
-    let own = build.parts.folder.dataset()?;
-    let dataset = own.as_ref().or(build.parts.given.as_deref());
     match asker.stage {
         Stage::Topics => {
             for (_, question) in build.worked_on() {
@@ -54,54 +57,93 @@ fn counted(asker: &Asker<'_>, stages: &[Stage]) -> Result<StagePlan, BuildError>
             }
         }
         Stage::Retrieve => retrieval(build, &mut count),
-        Stage::SubQuestions => match dataset {
-            Some(dataset) => {
-                for (_, question) in build.worked_on() {
-                    for document in dataset.pools(&question.id).signal {
-                        count.add(asker.look(&sub_questions::ask(question, document))?, 80);
-                    }
+        Stage::SubQuestions => {
+            let documents = Documents::new(build, stages)?;
+            let mut unknown = 0;
+            for (_, question) in build.worked_on() {
+                let Some(own) = documents.of(question) else {
+                    unknown += documents_each(build);
+                    continue;
+                };
+                for document in own {
+                    count.add(asker.look(&sub_questions::ask(question, document))?, 80);
                 }
             }
-            None => count.guess(guessed_documents(build), 80),
-        },
-        Stage::Adversarial => edits(asker, dataset, stages, &mut count)?,
+            count.guess(unknown, 80);
+        }
+        Stage::Adversarial => edits(asker, stages, &mut count)?,
     }
     Ok(count.0)
 }
 
+/// The documents that later stages will meet, as far as they are known.
+struct Documents {
+    /// What the folder has.
+    own: Option<Dataset>,
+    /// What the questions came with; only where nothing else is there and no search is planned.
+    given: Option<Arc<Dataset>>,
+    /// The report of the searches so far, where one is planned.
+    searched: Option<Value>,
+}
+
+impl Documents {
+    fn new(build: &Build, stages: &[Stage]) -> Result<Documents, BuildError> {
+        let folder = &build.parts.folder;
+        let own = folder.dataset()?;
+        let searched = match stages.contains(&Stage::Retrieve) {
+            true => Some(
+                folder
+                    .report()?
+                    .shift_remove(Stage::Retrieve.name())
+                    .unwrap_or_default(),
+            ),
+            false => None,
+        };
+        let takes_given = own.is_none() && searched.is_none();
+        Ok(Documents {
+            given: build.parts.given.clone().filter(|_| takes_given),
+            own,
+            searched,
+        })
+    }
+
+    /// Those of a question; `None` where a search is still to find them.
+    fn of(&self, question: &Question) -> Option<&[Document]> {
+        let there = self.own.as_ref().or(self.given.as_deref());
+        let found = there.map(|dataset| dataset.pools(&question.id).signal);
+        let to_be_found = self
+            .searched
+            .as_ref()
+            .is_some_and(|searched| searched.get(&question.id).is_none());
+        found.filter(|found| !found.is_empty() || !to_be_found)
+    }
+}
+
 /// Edits are made of documents with a sub-question. Those that the stage of the sub-questions will still ask for, where it
 /// is planned too, may get one.
-fn edits(
-    asker: &Asker<'_>,
-    dataset: Option<&Dataset>,
-    stages: &[Stage],
-    count: &mut Count,
-) -> Result<(), BuildError> {
+fn edits(asker: &Asker<'_>, stages: &[Stage], count: &mut Count) -> Result<(), BuildError> {
     let build = asker.build;
+    let documents = Documents::new(build, stages)?;
     let asked_before = stages.contains(&Stage::SubQuestions);
-    let Some(dataset) = dataset else {
-        if asked_before {
-            count.guess(guessed_documents(build), 90);
-        }
-        return Ok(());
-    };
-    // Sub-questions of the dataset that the questions came from are not taken.
-    let own = build.parts.folder.dataset()?.is_some();
     let before = Asker::new(build, Stage::SubQuestions, asker.cancel);
     let mut guess = 0;
     for (_, question) in build.worked_on() {
-        // What was made of an old text goes.
+        // What was made of an old text goes; sub-questions of the dataset that the questions came from are not taken.
         let outdated = build.outdated.ids.contains(&question.id);
-        let tasks = match own && !outdated {
-            true => adversarial::tasks(question, dataset),
-            false => Vec::new(),
+        let tasks = match &documents.own {
+            Some(own) if !outdated => adversarial::tasks(question, own),
+            _ => Vec::new(),
         };
-        if asked_before {
-            for document in dataset.pools(&question.id).signal {
-                let has_one = tasks.iter().any(|task| task.document_id() == document.id);
-                let asked = sub_questions::ask(question, document);
-                if !has_one && !before.look(&asked)?.0 {
-                    guess += 1;
+        match documents.of(question) {
+            _ if !asked_before => {}
+            None => guess += documents_each(build),
+            Some(own) => {
+                for document in own {
+                    let has_one = tasks.iter().any(|task| task.document_id() == document.id);
+                    let asked = sub_questions::ask(question, document);
+                    if !has_one && !before.look(&asked)?.0 {
+                        guess += 1;
+                    }
                 }
             }
         }
@@ -112,9 +154,7 @@ fn edits(
             count.add(asker.look(&task.ask(&sentences.texts))?, 90);
         }
     }
-    if guess > 0 {
-        count.guess(guess, 90);
-    }
+    count.guess(guess, 90);
     Ok(())
 }
 
@@ -130,15 +170,15 @@ fn retrieval(build: &Build, count: &mut Count) {
     }
 }
 
-fn guessed_documents(build: &Build) -> usize {
+/// How many documents a search may find for a question.
+fn documents_each(build: &Build) -> usize {
     let settings = &build.parts.settings;
     let offline = settings.topics * settings.per_topic;
-    let each = match (&build.parts.index, &build.parts.web) {
+    match (&build.parts.index, &build.parts.web) {
         (None, Some(_)) => settings.pages,
         (Some(_), Some(_)) => offline + settings.pages,
         _ => offline,
-    };
-    build.work.len() * each
+    }
 }
 
 struct Count(StagePlan);
@@ -171,6 +211,9 @@ impl Count {
     }
 
     fn guess(&mut self, calls: usize, reply: u64) {
+        if calls == 0 {
+            return;
+        }
         self.0.guessed = true;
         self.0.items += calls;
         self.0.calls += calls;

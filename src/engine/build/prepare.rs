@@ -45,7 +45,7 @@ pub fn prepare(
 ) -> Result<Build, BuildError> {
     let ids: HashSet<String> = parts.questions.iter().map(|one| one.id.clone()).collect();
     let first = limit(&mut parts, scope.limit)?;
-    let first = keep_own(&mut parts, first)?;
+    let (first, not_given) = keep_own(&mut parts, first)?;
     let work = work(&scope.only, &parts.questions, first, &ids)?;
     let mut ledger = match look {
         true => Ledger::look(parts.folder.path())?,
@@ -79,6 +79,7 @@ pub fn prepare(
         parts,
         work,
         ledger: Arc::new(Mutex::new(ledger)),
+        not_given,
         outdated: changed,
     })
 }
@@ -100,16 +101,18 @@ fn limit(parts: &mut Parts, limit: Option<usize>) -> Result<usize, BuildError> {
 }
 
 /// Puts the questions of the folder that were not given behind those that were: what was made for them must not get lost.
-/// Gives how many may be worked on.
-fn keep_own(parts: &mut Parts, first: usize) -> Result<usize, BuildError> {
+/// Gives how many may be worked on, and the ids of those that were not given.
+fn keep_own(parts: &mut Parts, first: usize) -> Result<(usize, Vec<String>), BuildError> {
     let given: HashSet<String> = parts.questions.iter().map(|q| q.id.clone()).collect();
     let first = first.min(parts.questions.len());
     let own = parts.folder.questions()?.unwrap_or_default();
     let own = own
         .into_iter()
         .filter(|question| !given.contains(&question.id));
+    let before = parts.questions.len();
     parts.questions.extend(own);
-    Ok(first)
+    let kept = parts.questions[before..].iter().map(|q| q.id.clone());
+    Ok((first, kept.collect()))
 }
 
 /// Positions of the questions that are worked on: of the first so many, those that are named. `ids` are those of all

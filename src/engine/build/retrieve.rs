@@ -122,10 +122,11 @@ impl Pool {
         self.documents.push(document);
     }
 
-    /// Takes a document; `found` says what found it. One that is there already is found once more.
-    pub(super) fn add(&mut self, mut document: Document, found: Value) {
+    /// Takes a document; `found` says what found it. One that is there already is found once more. Says whether it is
+    /// new.
+    pub(super) fn add(&mut self, mut document: Document, found: Value) -> bool {
         if document.content.trim().is_empty() {
-            return;
+            return false;
         }
         let key = text_key(&document.content);
         let known = self.by_id.get(&document.id).or(self.by_text.get(&key));
@@ -133,12 +134,13 @@ impl Pool {
             if let Some(Value::Array(list)) = known.extra.get_mut(FOUND_BY) {
                 list.push(found);
             }
-            return;
+            return false;
         }
         document
             .extra
             .insert(FOUND_BY.to_owned(), Value::Array(vec![found]));
         self.put(document);
+        true
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::data::built::{BuiltFolder, REPORT, TOPICS};
+use crate::data::built::{BuiltFolder, MADE, REPORT, TOPICS};
 use crate::data::dataset::{COUNTERFACTUALS, MANIFEST, SIGNAL, SUB_QUESTIONS};
 use crate::domain::build::{QuestionReport, Stage, StageReport};
 use crate::domain::question::Question;
@@ -204,7 +204,7 @@ fn write_manifest(build: &Build, stage: Stage) -> Result<(), BuildError> {
         "name".to_owned(),
         json!(crate::data::dataset::name_of(build.parts.folder.path())),
     );
-    manifest.insert("documents".to_owned(), json!("medrgb build"));
+    manifest.insert("documents".to_owned(), json!(MADE));
     let counts = counts(&build.parts.folder, &build.parts.questions)?;
     manifest.insert("counts".to_owned(), counts);
     manifest.insert(

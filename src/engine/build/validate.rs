@@ -78,7 +78,13 @@ pub fn validate(dataset: &Dataset) -> Validation {
         );
     }
     let mut ratios = Vec::new();
+    let mut asked: HashMap<u128, &str> = HashMap::new();
     for question in &dataset.questions {
+        let first = *asked.entry(question.key()).or_insert(&question.id);
+        if first != question.id {
+            let detail = format!("{} asks the same and has the same options", short(first));
+            found.say(question, "", IssueKind::RepeatedQuestion, detail);
+        }
         let pools = dataset.pools(&question.id);
         found.sums.documents += pools.signal.len();
         found.sums.sub_questions += pools.sub_questions.len();

@@ -539,6 +539,20 @@ fn a_folder_is_replaced_only_by_force_and_only_a_dataset() {
     );
     request.force = true;
     run(&request).unwrap();
+    // Beside the files of the dataset: what a build paid for, what a person wrote.
+    for name in ["ledger.jsonl", "notes/thesis.txt"] {
+        let file = house.file(&format!("out/{name}"), "x");
+        let error = run(&request).unwrap_err().to_string();
+        let first = name.split('/').next().unwrap();
+        assert!(
+            error.contains(first) && error.contains("would be lost"),
+            "{error}"
+        );
+        assert!(file.is_file());
+        std::fs::remove_file(file).unwrap();
+    }
+    std::fs::remove_dir(house.path("out/notes")).unwrap();
+    run(&request).unwrap();
     house.file("precious/thesis.txt", "x");
     request.out = Some(house.path("precious"));
     let error = run(&request).unwrap_err().to_string();

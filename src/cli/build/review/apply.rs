@@ -1,17 +1,19 @@
 //! `medrgb build review apply`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
 use super::{Set, reviewed};
 use crate::cli::Failure;
 use crate::cli::common::{Environment, note, say, say_json};
+use crate::data::dataset::Dataset;
 use crate::data::import::ImportError;
 use crate::domain::annotation::{Part, annotator_name};
+use crate::domain::build::Level;
 use crate::domain::review::{KindTally, settle};
 use crate::domain::text::{count, short};
-use crate::engine::review::{Effect, write};
+use crate::engine::review::{Effect, listing, write};
 
 /// Arguments of `medrgb build review apply`.
 #[derive(Debug, clap::Args)]
@@ -88,21 +90,21 @@ pub(super) fn run(args: &Args, environment: &Environment) -> Result<(), Failure>
         other => Failure::failed(other),
     })?;
     // Of the items that are there: decisions on others say nothing about this dataset.
-    let known: std::collections::HashSet<String> =
-        crate::engine::review::listing(&dataset, |_| None)
-            .into_iter()
-            .map(|(_, found)| found.item.id)
-            .collect();
+    let known: std::collections::HashSet<String> = listing(&dataset, |_| None)
+        .into_iter()
+        .map(|(_, found)| found.item.id)
+        .collect();
     let disputed = settled
         .disputed
         .iter()
         .filter(|item| known.contains(*item))
         .count();
+    let errors = errors(&args.out)?;
     if args.json {
         return say_json(&json!({
             "out": args.out, "counts": counts, "sub_questions": tally.sub_questions, "edits": tally.edits,
             "undecided": tally.undecided(), "undecided_kept": !args.decided_only, "disputed": disputed,
-            "reviewers": reviewers,
+            "reviewers": reviewers, "errors": errors,
         }));
     }
     say(&line("sub-questions", &tally.sub_questions))?;
@@ -122,8 +124,25 @@ pub(super) fn run(args: &Args, environment: &Environment) -> Result<(), Failure>
             "of these, reviewers differ on {disputed}; --reviewer NAME takes one of them, A on the review screen decides"
         ));
     }
+    if errors > 0 {
+        let out = args.out.display();
+        note(&format!(
+            "the checks find {} in what was written; `medrgb build validate {out}` names all of it",
+            count(errors, "error")
+        ));
+    }
     note(&format!("written to {}", args.out.display()));
     Ok(())
+}
+
+/// How many errors the items have that were written: what a person edits or accepts is not bound by the rules.
+fn errors(out: &Path) -> Result<usize, Failure> {
+    let written = Dataset::open(out).map_err(Failure::failed)?;
+    let found = listing(&written, |_| None).into_iter();
+    let issues = found.flat_map(|(_, found)| found.issues);
+    Ok(issues
+        .filter(|issue| issue.kind.level() == Level::Error)
+        .count())
 }
 
 fn line(what: &str, tally: &KindTally) -> String {

@@ -110,10 +110,26 @@ pub(super) fn check(url: &Url, private: &Private) -> Result<(), Skip> {
         Some(url::Host::Domain(_)) => None,
     };
     match literal {
-        Some(address) if !admits(private, address) => Err(Skip::lasting(format!(
-            "{address} is no public address; --allow-address {address} reads it, --allow-private all such"
-        ))),
+        Some(address) if !admits(private, address) => Err(Skip::lasting(match is_link(address) {
+            true => {
+                format!("{address} is no public address, but one for this machine's own services")
+            }
+            false => format!(
+                "{address} is no public address; --allow-address {address} reads it, --allow-private all such"
+            ),
+        })),
         _ => Ok(()),
+    }
+}
+
+/// Whether an address is for one link only, where clouds keep a machine's credentials: nobody should be told how to read it.
+fn is_link(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => {
+            let metadata = [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254];
+            address.is_unicast_link_local() || address.segments() == metadata
+        }
     }
 }
 
@@ -216,6 +232,15 @@ mod tests {
         assert!(only("http://127.0.0.1/x") && only("http://[::ffff:127.0.0.1]/"));
         assert!(only("http://1.1.1.1/"));
         assert!(!only("http://127.0.0.2/x") && !only("http://[::1]/"));
+        for metadata in [
+            "169.254.169.254",
+            "[::ffff:169.254.169.254]",
+            "[fe80::1]",
+            "[fd00:ec2::254]",
+        ] {
+            let said = why(&format!("http://{metadata}/latest"), false).unwrap_err();
+            assert!(!said.contains("--allow"), "{metadata}: {said}");
+        }
         assert!(
             why("http://127.0.0.1/x", false)
                 .unwrap_err()

@@ -159,12 +159,33 @@ async fn take(web: &Web, url: Url, response: Response) -> Result<Fetched, Skip> 
         return Err(too_large(most));
     }
     let bytes = body(response, most).await?;
+    if let Some(kind) = other_kind(&bytes) {
+        return Err(Skip::lasting(format!(
+            "the content is {kind}, whatever the site calls it, which is not read"
+        )));
+    }
     Ok(Fetched {
         url,
         kind,
         charset,
         bytes,
     })
+}
+
+/// What the first bytes say of a body that is no text.
+fn other_kind(bytes: &[u8]) -> Option<&'static str> {
+    const KINDS: [(&[u8], &str); 8] = [
+        (b"%PDF-", "a PDF"),
+        (b"%!PS", "PostScript"),
+        (b"PK\x03\x04", "a ZIP archive or an office document"),
+        (b"\x1f\x8b", "a gzip archive"),
+        (b"\xd0\xcf\x11\xe0", "an office document"),
+        (b"\x89PNG", "a picture"),
+        (b"\xff\xd8\xff", "a picture"),
+        (b"GIF8", "a picture"),
+    ];
+    let known = KINDS.iter().find(|(start, _)| bytes.starts_with(start));
+    known.map(|(_, kind)| *kind)
 }
 
 fn too_large(most: usize) -> Skip {
@@ -200,4 +221,18 @@ fn content_type(headers: &HeaderMap) -> (String, Option<String>) {
         .find_map(|part| part.strip_prefix("charset="))
         .map(|name| name.trim_matches(['"', '\'']).to_owned());
     (kind, charset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_text_is_known_by_its_first_bytes() {
+        assert_eq!(other_kind(b"%PDF-1.4 stream of words"), Some("a PDF"));
+        assert_eq!(other_kind(b"\x89PNG\r\n"), Some("a picture"));
+        for text in ["", "<!doctype html>", "PKU is a disease", "%P", "Gifted"] {
+            assert_eq!(other_kind(text.as_bytes()), None, "{text}");
+        }
+    }
 }

@@ -63,8 +63,22 @@ pub(super) fn change(app: &mut App, change: Change) -> Vec<Effect> {
     act.map_or_else(Vec::new, |act| perform(app, act))
 }
 
-/// Accepts the item and goes on.
+/// Accepts the item and goes on. What the person has made of it stands on screen, so that it is what is accepted.
 fn accept(app: &mut App) -> Vec<Effect> {
+    let queue = app.review.queue.as_ref();
+    let id = queue.and_then(|queue| Some(queue.item()?.found.item.id.as_str()));
+    let verdict = queue.zip(id).and_then(|(queue, id)| queue.book.verdict(id));
+    if matches!(verdict, Some(Verdict::Edited(_))) {
+        let key = |command| app.keymap.key(command);
+        let text = format!(
+            "your edit stays, which accepts it; {}, then {} takes the item as it was",
+            key(Command::Undecide),
+            key(Command::Accept)
+        );
+        app.say(text);
+        next_undecided(app);
+        return Vec::new();
+    }
     let effects = change(app, Change::Verdict(Some(Verdict::Accepted)));
     next_undecided(app);
     effects

@@ -12,7 +12,7 @@ use crate::domain::build::{Stage, StagePlan};
 use crate::domain::pace::duration;
 use crate::domain::text::count;
 use crate::tui::app::App;
-use crate::tui::app::build::{BuildPlan, Field};
+use crate::tui::app::build::{ALL, BuildPlan, Field};
 use crate::tui::app::loaded::Loaded;
 use crate::tui::command::Command;
 use crate::tui::theme::Tone;
@@ -152,7 +152,11 @@ fn field_spans(app: &App, field: Field, at: usize, width: usize) -> Vec<Span<'st
         false => Tone::Faint,
     };
     if !typing && form.text(field).text().is_empty() {
-        spans.push(span(theme, "none", Tone::Faint));
+        let empty = match field {
+            Field::Only | Field::Limit => ALL,
+            _ => "none",
+        };
+        spans.push(span(theme, empty, Tone::Faint));
     }
     spans.push(span(theme, before, tone));
     if typing {
