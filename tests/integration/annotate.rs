@@ -932,7 +932,7 @@ fn a_second_annotator_does_not_see_the_first_and_differences_are_decided() {
     assert!(!seen(&mut desk));
     desk.keys("A");
     assert!(
-        desk.screen().contains("there must be two"),
+        desk.screen().contains("nothing to decide yet"),
         "{}",
         desk.screen()
     );

@@ -322,12 +322,12 @@ impl Collection {
         self.count_where(String::new())
     }
 
-    /// Documents with one of these ids. The collection must be loaded.
+    /// Documents with one of these ids, which have no control characters. The collection must be loaded.
     ///
     /// # Errors
     /// As [`Collection::count`].
     pub fn count_of(&self, ids: &[&str]) -> Result<usize, RetrievalError> {
-        // Milvus reads texts in expressions as JSON writes them.
+        // Milvus reads texts in expressions as JSON writes them, but for `\u`.
         let ids = serde_json::to_string(ids).map_err(|error| RetrievalError(error.to_string()))?;
         self.count_where(format!("{ID} in {ids}"))
     }

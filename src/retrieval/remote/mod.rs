@@ -194,9 +194,10 @@ impl Search for Remote {
     }
 
     fn holds_any(&self, ids: &HashSet<&str>) -> Option<bool> {
-        let mut ids: Vec<&str> = ids.iter().copied().collect();
-        ids.sort_unstable();
-        let mut asked = ids.chunks(ASKED_AT_ONCE);
+        let can_be_asked = |id: &&str| !id.chars().any(char::is_control);
+        let mut askable: Vec<&str> = ids.iter().copied().filter(can_be_asked).collect();
+        askable.sort_unstable();
+        let mut asked = askable.chunks(ASKED_AT_ONCE);
         for some in asked.by_ref().take(ASKED_OFTEN) {
             match self.collection.count_of(some) {
                 Ok(0) => {}
@@ -204,7 +205,8 @@ impl Search for Remote {
                 Err(_) => return None,
             }
         }
-        asked.next().is_none().then_some(false)
+        let all = asked.next().is_none() && askable.len() == ids.len();
+        all.then_some(false)
     }
 
     fn origin(&self, _hit: &Hit) -> Option<String> {

@@ -57,8 +57,14 @@ pub(super) fn keep(app: &mut App, key: KeyEvent, command: Option<Command>) -> bo
     let waits = match command {
         Some(Command::Quit | Command::Suspend | Command::Redraw) => false,
         // They need nothing of it, unless they follow keys that do.
-        Some(Command::Help | Command::Palette | Command::Leave | Command::ToggleMouse)
-            if reading != Reading::RunsToChoose =>
+        Some(
+            Command::Help
+            | Command::Palette
+            | Command::Leave
+            | Command::ToggleMouse
+            | Command::Copy
+            | Command::View,
+        ) if reading != Reading::RunsToChoose =>
         {
             follows
         }
