@@ -64,15 +64,15 @@ pub(super) fn keep(app: &mut App, key: KeyEvent, command: Option<Command>) -> bo
             | Command::ToggleMouse
             | Command::Copy
             | Command::View,
-        ) if reading != Reading::RunsToChoose =>
-        {
-            follows
-        }
+        ) if reading != Reading::RunsToChoose => follows,
         // Its first row is there at once.
         Some(command) if reading == Reading::RunsOfSweeps => {
             follows || distance(command, 1).is_some()
         }
-        None if reading == Reading::RunsOfSweeps => follows,
+        Some(command) if reading == Reading::RunsToCompare => {
+            follows || distance(command, 1).is_some() || command == Command::CompareChoose
+        }
+        None if matches!(reading, Reading::RunsOfSweeps | Reading::RunsToCompare) => follows,
         _ => true,
     };
     let keeps = waits && app.early.len() < EARLY;
