@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(two.standing(&properties), None);
         assert_eq!(two.others(&properties), [one.property()]);
         assert!(one.others(&properties).is_empty());
-        assert_eq!(unfinished(&properties), [standing.clone()]);
+        assert_eq!(unfinished(&properties), std::slice::from_ref(&standing));
         assert!(standing.to_string().contains(" stopped at "));
     }
 
