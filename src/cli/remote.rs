@@ -192,10 +192,10 @@ pub fn run_push(args: &PushArgs, environment: &Environment) -> Result<(), Failur
     let (address, collection) = collection(&args.to)?;
     // Asked before anything is encoded: a server that is not there should be known at once.
     let existing = collection.record().map_err(Failure::failed)?;
-    let source = Source::open(args, environment, |encoder| match &existing {
-        Some(record) => record.belongs(encoder, &collection.place()),
-        None => Ok(()),
-    })?;
+    let belongs = existing
+        .as_ref()
+        .map(|record| |encoder: &EncoderSummary| record.belongs(encoder, &collection.place()));
+    let source = Source::open(args, environment, belongs)?;
     let created = existing.is_none();
     let record = prepare(args, &collection, existing, &source.encoder()?)?;
     let pushed = write(&collection, &record, &source)?;

@@ -22,11 +22,12 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Opens what the arguments name; `belongs` is asked about the encoder before it encodes a whole dataset.
+    /// Opens what the arguments name. Where vectors are there already, `belongs` is asked about the encoder before it
+    /// encodes a whole dataset; only then is it opened for that.
     pub(super) fn open(
         args: &PushArgs,
         environment: &Environment,
-        belongs: impl Fn(&EncoderSummary) -> Result<(), RetrievalError>,
+        belongs: Option<impl Fn(&EncoderSummary) -> Result<(), RetrievalError>>,
     ) -> Result<Source, Failure> {
         if let Some(path) = &args.index {
             let folder = IndexFolder::open(path).map_err(Failure::failed)?;
@@ -40,10 +41,11 @@ impl Source {
         .map_err(Failure::failed)?;
         let folders = encoder::folders(args.encoder.as_deref(), environment)?
             .ok_or_else(|| no_encoder("filled"))?;
-        let backend = encoder::backend(args.backend, environment)?;
-        let pair = Pair::open(&folders, backend).map_err(Failure::failed)?;
-        belongs(&pair.summary(&folders)).map_err(Failure::failed)?;
-        drop(pair);
+        if let Some(belongs) = belongs {
+            let backend = encoder::backend(args.backend, environment)?;
+            let pair = Pair::open(&folders, backend).map_err(Failure::failed)?;
+            belongs(&pair.summary(&folders)).map_err(Failure::failed)?;
+        }
         let documents = search::documents(&dataset);
         search::build(documents, Some(&folders), args.backend, environment).map(Source::Dataset)
     }

@@ -120,7 +120,10 @@ pub(super) fn results(turn: &Turn, known: &Signal) -> SearchResults {
         .iter()
         .map(|(_, list)| marks(list.as_ref().ok(), question, known))
         .collect();
-    let absent = known.absent(question, &**retriever);
+    // What was found is there; and a server that gave no list is not made to wait for once more.
+    let unfound = !signal.iter().flatten().any(|marked| *marked);
+    let asked = unfound && lists.iter().any(|(_, list)| list.is_ok());
+    let absent = asked && known.absent(question, &**retriever);
     // Of what is not there nothing can be found, which says nothing of the lists.
     let total = if absent { 0 } else { known.total(question) };
     let measures = lists

@@ -5,6 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use crate::tui::app::annotate::RunList;
 use crate::tui::app::{App, DatasetState, Overlay, Screen, compare, sweep};
 use crate::tui::command::Command;
+use crate::tui::effects::Effect;
 use crate::tui::message::Message;
 use crate::tui::update::{distance, handle};
 
@@ -65,14 +66,12 @@ pub(super) fn keep(app: &mut App, key: KeyEvent, command: Option<Command>) -> bo
             | Command::Copy
             | Command::View,
         ) if reading != Reading::RunsToChoose => follows,
-        // Its first row is there at once.
-        Some(command) if reading == Reading::RunsOfSweeps => {
-            follows || distance(command, 1).is_some()
+        // The first row of sweeps is there at once.
+        _ if matches!(reading, Reading::RunsOfSweeps | Reading::RunsToCompare) => {
+            let needs =
+                |command| distance(command, 1).is_some() || command == Command::CompareChoose;
+            follows || command.is_some_and(needs)
         }
-        Some(command) if reading == Reading::RunsToCompare => {
-            follows || distance(command, 1).is_some() || command == Command::CompareChoose
-        }
-        None if matches!(reading, Reading::RunsOfSweeps | Reading::RunsToCompare) => follows,
         _ => true,
     };
     let keeps = waits && app.early.len() < EARLY;
@@ -92,7 +91,7 @@ fn leads_away(reading: Reading, key: KeyEvent, command: Option<Command>) -> bool
 }
 
 /// Handles the keys that were kept, as far as what they act on is there now.
-pub(super) fn take(app: &mut App) -> Vec<crate::tui::effects::Effect> {
+pub(super) fn take(app: &mut App) -> Vec<Effect> {
     if reading(app).is_some() {
         return Vec::new();
     }
